@@ -1,13 +1,18 @@
 //! The answer for one profile: sources, assignments, effective values, variables, findings.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use culprit_model::Severity;
 
 use crate::profile::{Dialect, Profile};
-use crate::provenance::{Assignment, Condition, Effective, Source, Variable};
+use crate::provenance::{Assignment, Condition, Effective, Outcome, Source, SourceKind, Variable};
 use crate::readers::Oddity;
-use crate::sources::{Defined, Request, collect};
+use crate::sources::{Choice, Defined, Request, Root, collect, environment_source};
 use crate::value::Redactor;
-use crate::{compose, dropins, framework, kubernetes, python, resolve, rules, sitecore, spring};
+use crate::{
+    compose, dropins, framework, kubernetes, needs, python, resolve, rules, secret, sitecore,
+    spelling, spring,
+};
 
 /// What a profile says about a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +41,11 @@ pub struct Configuration {
     pub variables: Vec<Variable>,
     /// How many other variables the environment has.
     pub other_variables: usize,
+    /// The variables that the profile and the sources ask for, set or not, each with the key that it sets;
+    /// an empty key where it sets none.
+    pub asked: BTreeMap<String, String>,
+    /// What would make a source count that a define does not choose: an index of `sources`, and the value.
+    pub choices: Vec<(usize, Choice)>,
     /// Whether programs read numbers and times without regard to the user's language.
     pub invariant_culture: bool,
     /// Conditions that no declared combination of rules makes true: indexes of `conditions`.
@@ -66,15 +76,26 @@ pub struct ConfigFinding {
 /// Reads and resolves a folder by a profile.
 #[must_use]
 pub fn inspect(profile: &Profile, request: &Request, redactor: Redactor) -> Configuration {
-    let layered =
-        |collected, redactor| resolve::resolve(profile, collected, request.all_variables, redactor);
+    let layered = |mut collected, redactor| {
+        needs::add_ignored(profile, request, &mut collected);
+        resolve::resolve(profile, collected, request.all_variables, redactor)
+    };
     let mut configuration = match profile.dialect {
         Dialect::Layers => layered(collect(profile, request), redactor),
         Dialect::Spring => layered(spring::collect(profile, request), redactor),
         Dialect::DropIns => layered(dropins::collect(profile, request), redactor),
         Dialect::PythonModule => layered(python::collect_module(profile, request), redactor),
         Dialect::PythonClasses => layered(python::collect_classes(profile, request), redactor),
-        Dialect::Compose => compose::resolve(profile, compose::collect(request), redactor),
+        Dialect::Compose => {
+            let mut found = compose::resolve(profile, compose::collect(request), redactor);
+            let ignored = needs::ignored(&profile.ignored, &Root::from_request(request));
+            for (source, _) in ignored {
+                if found.sources.iter().all(|one| one.name != source.name) {
+                    found.sources.push(source);
+                }
+            }
+            found
+        }
         Dialect::Kubernetes => kubernetes::inspect(profile, request, redactor),
         Dialect::Framework => framework::inspect(profile, request, redactor),
         Dialect::Sitecore => sitecore::inspect(profile, request, redactor),
@@ -83,11 +104,57 @@ pub fn inspect(profile: &Profile, request: &Request, redactor: Redactor) -> Conf
     for variable in &mut configuration.variables {
         variable.nearest = variable.key.as_ref().and_then(|key| nearest.get(key).cloned());
     }
+    misspelled(&mut configuration, request);
     configuration.findings = rules::find(&configuration);
     configuration
 }
 
+/// Marks the variables of the environment that set nothing, and whose name is almost one that is asked for.
+fn misspelled(configuration: &mut Configuration, request: &Request) {
+    let is_set = |name: &str| request.variable(name).is_some();
+    let open: Vec<String> =
+        configuration.asked.keys().filter(|name| !is_set(name)).cloned().collect();
+    let environment = |one: &Source| one.kind == SourceKind::ProcessEnvironment;
+    let known = configuration.sources.iter().position(environment);
+    let mut source = known;
+    for (name, _) in request.environment.iter().flatten() {
+        let near = open.iter().filter_map(|asked| Some((spelling::slips(name, asked)?, asked)));
+        let Some((_, asked)) = near.min() else { continue };
+        if configuration.asked.contains_key(name) || configuration.sets_known(name) {
+            continue;
+        }
+        let shown = secret::name(name);
+        let own = configuration.variables.iter_mut().find(|one| one.name == shown);
+        if let Some(own) = own {
+            own.nearest.get_or_insert_with(|| asked.clone());
+            continue;
+        }
+        let source = *source.get_or_insert_with(|| {
+            configuration.sources.push(environment_source("environment", &[]).0);
+            configuration.sources.len() - 1
+        });
+        configuration.other_variables = configuration.other_variables.saturating_sub(1);
+        configuration.variables.push(Variable {
+            name: shown,
+            source,
+            key: None,
+            outcome: Outcome::NeverApplied,
+            reason: "nothing asks for a variable of this name".to_owned(),
+            nearest: Some(asked.clone()),
+        });
+    }
+}
+
 impl Configuration {
+    /// Whether a variable sets a key that another source has, too.
+    fn sets_known(&self, name: &str) -> bool {
+        self.effective.iter().any(|effective| {
+            let mut chain = effective.chain.iter().map(|at| &self.assignments[*at]);
+            let own = chain.clone().find(|one| one.written == *name);
+            own.is_some_and(|own| chain.any(|other| other.source != own.source))
+        })
+    }
+
     /// What was found without a profile: the profile's name and title stand for it. Nothing else is known:
     /// no defines, oddities, conditions, variables and findings.
     pub(crate) fn new(
@@ -109,6 +176,8 @@ impl Configuration {
             effective,
             variables: Vec::new(),
             other_variables: 0,
+            asked: BTreeMap::new(),
+            choices: Vec::new(),
             invariant_culture: false,
             never_true: Vec::new(),
             findings: Vec::new(),
@@ -146,8 +215,9 @@ impl Configuration {
         }
     }
 
-    /// The keys that are meant by a name: that key in any case; for services of a compose file also the
-    /// variable alone; else those that end in the name.
+    /// The keys that are meant by a name: that key in any case, or one that a variable of this name sets;
+    /// for services of a compose file also the variable alone; else those that end in the name; else those
+    /// below it.
     #[must_use]
     pub fn find(&self, name: &str) -> Vec<&Effective> {
         let same = |key: &str| key.eq_ignore_ascii_case(name);
@@ -162,10 +232,72 @@ impl Configuration {
         if !exact.is_empty() {
             return exact;
         }
+        let of_variable = self.asked.iter().filter(|(asked, _)| same(asked));
+        let of_variable: BTreeSet<&str> = of_variable.map(|(_, key)| key.as_str()).collect();
+        let found = by_key(&|effective| of_variable.contains(effective.key.as_str()));
+        if !found.is_empty() {
+            return found;
+        }
+        let (name, separator) = (name.to_lowercase(), self.separator.as_str());
+        let found = by_key(&|effective| {
+            let key = effective.key.to_lowercase();
+            key.strip_suffix(&name).is_some_and(|start| start.ends_with(separator))
+        });
+        if !found.is_empty() {
+            return found;
+        }
+        // A group or a list: all that is below it.
         by_key(&|effective| {
-            let end = effective.key.rsplit_once(self.separator.as_str()).map(|(_, end)| end);
-            end.is_some_and(same)
+            let key = effective.key.to_lowercase();
+            let starts = |rest: &str| rest.starts_with(separator) || rest.starts_with('[');
+            let mut places = key.match_indices(&name);
+            places.any(|(at, _)| {
+                (at == 0 || key[..at].ends_with(separator)) && starts(&key[at + name.len()..])
+            })
         })
+    }
+
+    /// The findings that concern a key: those about it, about a variable that sets it or is almost the name
+    /// of one that does, and about a line that sets it.
+    #[must_use]
+    pub fn findings_of(&self, effective: &Effective) -> Vec<&ConfigFinding> {
+        let chain: Vec<&Assignment> =
+            effective.chain.iter().filter_map(|at| self.assignments.get(*at)).collect();
+        let lines = chain.iter().filter(|one| one.at.is_some()).map(|one| self.place(one));
+        let files = self.choices_of(effective).into_iter().map(|(file, _)| file.to_owned());
+        let places: Vec<String> = lines.chain(files).collect();
+        let is_own = |name: &str| {
+            name == effective.key.as_str()
+                || chain.iter().any(|one| one.written == *name || one.key == *name)
+        };
+        // A variable that is not set has no assignment, and may be the one that is meant.
+        let asked = |name: &str| self.asked.get(name).is_some_and(|key| *key == *effective.key);
+        let is_meant = |finding: &&ConfigFinding| {
+            let mut variables = self.variables.iter().filter(|one| one.name == finding.key);
+            variables
+                .any(|one| one.nearest.as_ref().is_some_and(|near| is_own(near) || asked(near)))
+        };
+        let findings = self.findings.iter();
+        let concerns = |finding: &&ConfigFinding| {
+            is_own(&finding.key)
+                || finding.evidence.iter().any(|place| places.contains(place))
+                || is_meant(finding)
+        };
+        findings.filter(concerns).collect()
+    }
+
+    /// What makes the files count that set a key and do not: `FILE` and `NAME=VALUE`, once each.
+    #[must_use]
+    pub fn choices_of(&self, effective: &Effective) -> Vec<(&str, String)> {
+        let chain = effective.chain.iter().filter_map(|at| self.assignments.get(*at));
+        let sources: BTreeSet<usize> = chain.map(|one| one.source).collect();
+        let chosen = self.choices.iter().filter(|(source, _)| sources.contains(source));
+        chosen
+            .map(|(source, choice)| {
+                let name = self.sources[*source].name.as_str();
+                (name, format!("{}={}", choice.variable, choice.value))
+            })
+            .collect()
     }
 
     /// The keys whose spelling is nearest to a name, at most three; the last part of a key counts as its

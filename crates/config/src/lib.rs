@@ -14,6 +14,7 @@ mod configuration;
 mod difference;
 mod drift;
 mod dropins;
+mod expand;
 mod exposure;
 mod files;
 mod folder;
@@ -24,6 +25,7 @@ mod kubernetes;
 mod launch;
 mod ledger;
 mod memory;
+mod needs;
 mod observation;
 mod parallel;
 mod place_profile;
@@ -41,6 +43,7 @@ mod secret;
 mod sitecore;
 mod snapshot;
 mod sources;
+mod spelling;
 mod spring;
 mod switch;
 mod template;
@@ -70,10 +73,10 @@ pub use place_profile::{
 };
 pub use position::Position;
 pub use profile::{
-    ActivatedBy, BuilderClass, Builders, Case, Counted, Define, Dialect, DropIns, Element, Formats,
-    FromEnvironment, InVariable, Includes, Keys, LaunchProfiles, Layer, ListStyle, OnlyFor, OnlyIf,
-    Patches, Prefix, Profile, ProfileError, PythonClasses, PythonModule, Replaces, RuleDefault,
-    TreeLayer, stock_profiles,
+    ActivatedBy, BuilderClass, Builders, Case, Counted, Define, Dialect, DropIns, Element, Fills,
+    Formats, FromEnvironment, Ignored, InVariable, Includes, Keys, LaunchProfiles, Layer,
+    ListStyle, Needs, OnlyFor, OnlyIf, Patches, Prefix, Profile, ProfileError, PythonClasses,
+    PythonModule, Replaces, RuleDefault, TreeLayer, stock_profiles,
 };
 pub use provenance::{
     Assignment, Certainty, Condition, ConditionResult, Effective, Op, Outcome, Source, SourceKind,
@@ -88,7 +91,8 @@ pub use roles::{Combination, RoleCondition, RoleMatrix, Verdict, roles};
 pub use rules::{ConfigRuleDoc, PAGES, RULES};
 pub use snapshot::{MOST_SNAPSHOT_BYTES, NotASnapshot, SNAPSHOT_VERSION, Snapshot};
 pub use sources::{
-    Collected, Defined, FileRead, Loaded, Part, Request, ServiceImage, collect, detects, detects_in,
+    Choice, Collected, Defined, FileRead, Loaded, Part, Request, ServiceImage, collect, detects,
+    detects_in, fitting_below,
 };
 pub use value::{Class, HIDDEN, NotAFingerprint, Raw, Redactor, ValueFingerprint, ValueRef};
 pub use variables::{

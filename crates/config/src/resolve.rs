@@ -19,7 +19,7 @@ use crate::provenance::{
 use crate::readers::{Entry, Segment};
 use crate::replace::{self, Written};
 use crate::secret;
-use crate::sources::{Collected, Defined, Loaded, Part};
+use crate::sources::{Collected, Defined, Loaded, NO_LAYER, Part};
 use crate::value::{Raw, Redactor};
 
 /// The key of a path, as the profile writes it.
@@ -123,11 +123,19 @@ pub(crate) fn resolve(
     for part in &collected.parts {
         resolver.part(part, &collected.loaded[part.loaded]);
     }
-    let Found { mut assignments, conditions, others, keys, written } = resolver.found;
+    let Found { mut assignments, conditions, mut others, keys, written } = resolver.found;
+    // What one layer leaves out can set a key in another.
+    assignments.iter().for_each(|one| {
+        others.remove(one.written.as_str());
+    });
     replace::apply(profile, &keys, &written, &mut assignments);
     let sources: Vec<Source> =
         collected.loaded.iter().map(|loaded| loaded.source.clone()).collect();
-    let effective = effective(profile.assumed, &sources, &mut assignments, keys);
+    let assumed = profile.assumed || collected.loaded.iter().any(|one| one.is_doubtful);
+    let effective = effective(assumed, &sources, &mut assignments, keys);
+    let asked = asked(profile, &collected.loaded);
+    let choices = collected.loaded.iter().enumerate();
+    let choices = choices.filter_map(|(at, one)| Some((at, one.choice.clone()?))).collect();
     let oddities = collected.loaded.into_iter().enumerate().flat_map(|(index, loaded)| {
         loaded.contents.oddities.into_iter().map(move |oddity| (index, oddity.with_shown_name()))
     });
@@ -136,11 +144,48 @@ pub(crate) fn resolve(
         defines: collected.defines,
         oddities,
         conditions,
-        other_variables: others,
+        other_variables: others.len(),
+        asked,
+        choices,
         ..Configuration::from_profile(profile, sources, assignments, effective)
     };
     configuration.variables = variables(&configuration);
     configuration
+}
+
+/// The variables that a profile and its sources ask for: those of defines, those that set a key of a file,
+/// and those that a source names.
+fn asked(profile: &Profile, loaded: &[Loaded]) -> BTreeMap<String, String> {
+    let defines = profile.defines.iter().flat_map(|define| &define.variables);
+    let documents =
+        profile.layers.iter().filter_map(|layer| Some(&layer.document.as_ref()?.variable));
+    let mut asked: BTreeMap<String, String> =
+        defines.chain(documents).map(|name| (name.clone(), String::new())).collect();
+    for (name, key) in loaded.iter().flat_map(|loaded| &loaded.asked) {
+        asked.insert(name.clone(), secret::name(key));
+    }
+    let mut layers = profile.layers.iter().rev();
+    let Some(environment) = layers.find_map(|layer| layer.environment.as_ref()) else {
+        return asked;
+    };
+    for entry in of_files(loaded).flat_map(|loaded| &loaded.contents.entries) {
+        let key = key_of(profile, &entry.path);
+        let name = match (&environment.separator, profile.keys.case) {
+            (_, Case::Relaxed) => relaxed_variables(&key)[0].to_uppercase(),
+            (Some(separator), _) => key.replace(&profile.keys.separator, separator),
+            (None, _) => key.clone(),
+        };
+        asked.entry(secret::name(&name)).or_insert_with(|| secret::name(&key));
+    }
+    asked
+}
+
+/// The files whose keys the program may know: not those of variables that it does not read.
+fn of_files(loaded: &[Loaded]) -> impl Iterator<Item = &Loaded> {
+    loaded.iter().filter(|one| {
+        let is_ignored = one.layer == NO_LAYER && one.source.kind == SourceKind::Dotenv;
+        one.source.kind != SourceKind::ProcessEnvironment && !is_ignored
+    })
 }
 
 /// The keys that files know, whether the files count or not.
@@ -167,9 +212,7 @@ impl Known {
             first: BTreeSet::new(),
             bare: BTreeSet::new(),
         };
-        let of_files =
-            loaded.iter().filter(|loaded| loaded.source.kind != SourceKind::ProcessEnvironment);
-        for entry in of_files.flat_map(|loaded| &loaded.contents.entries) {
+        for entry in of_files(loaded).flat_map(|loaded| &loaded.contents.entries) {
             let key = key_of(profile, &entry.path);
             if profile.keys.case == Case::Relaxed {
                 for name in relaxed_variables(&key) {
@@ -248,7 +291,7 @@ struct Found {
     assignments: Vec<Assignment>,
     conditions: Vec<Condition>,
     /// Variables that are left out because no other source knows them.
-    others: usize,
+    others: BTreeSet<String>,
     /// The identity of each assignment's key.
     keys: Vec<String>,
     /// Where each assignment is written, and in which form.
@@ -268,7 +311,14 @@ impl Resolver<'_> {
     fn part(&mut self, part: &Part, loaded: &Loaded) {
         let layer = self.profile.layers.get(loaded.layer);
         let index = part.loaded;
-        if let Some(environment) = layer.and_then(|layer| layer.environment.as_ref()) {
+        // A file of variables that the program does not read is no layer: its names are variables' names.
+        let of_ignored = || {
+            let mut layers = self.profile.layers.iter().rev();
+            let is_file = layer.is_none() && loaded.source.kind == SourceKind::Dotenv;
+            layers.find_map(|layer| layer.environment.as_ref()).filter(|_| is_file)
+        };
+        let environment = layer.and_then(|layer| layer.environment.as_ref());
+        if let Some(environment) = environment.or_else(of_ignored) {
             loaded.contents.entries.iter().enumerate().for_each(|(at, entry)| {
                 let layer = (environment, &loaded.source);
                 self.variable(index, layer, entry, loaded.made(at));
@@ -293,7 +343,8 @@ impl Resolver<'_> {
             let place = is_placed.then_some((entry.at, entry.end_line));
             let counts = (condition, outcome, reason);
             let source = (index, loaded.source.kind.is_secret());
-            self.assign(source, (&key, &key), (entry, loaded.made(at)), place, counts);
+            let written = loaded.written.get(&at).unwrap_or(&key);
+            self.assign(source, (&key, written), (entry, loaded.made(at)), place, counts);
         }
     }
 
@@ -306,9 +357,11 @@ impl Resolver<'_> {
     ) {
         let [Segment::Name(name)] = entry.path.as_slice() else { return };
         match self.known.key_of_variable(self.profile, layer, name) {
-            Some((key, is_ours)) if is_ours || self.all_variables => {
+            Some((key, is_ours))
+                if is_ours || self.all_variables || source.kind == SourceKind::Dotenv =>
+            {
                 let (outcome, reason) = self.outcome_of(source, None);
-                let is_file = source.kind == SourceKind::File;
+                let is_file = matches!(source.kind, SourceKind::File | SourceKind::Dotenv);
                 let place = is_file.then_some((entry.at, entry.end_line));
                 let counts = (None, outcome, reason);
                 self.assign(
@@ -319,7 +372,9 @@ impl Resolver<'_> {
                     counts,
                 );
             }
-            Some(_) => self.found.others += 1,
+            Some(_) => {
+                self.found.others.insert(name.clone());
+            }
             None => {}
         }
     }

@@ -16,11 +16,11 @@ use sha2::{Digest as _, Sha256};
 use crate::files::Files;
 use crate::launch::{self, Launch};
 use crate::profile::{Define, Dialect, Layer, Profile, Replaces, placeholders};
-use crate::provenance::{Outcome, Source, SourceKind, SourceState};
+use crate::provenance::{Op, Outcome, Source, SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Format, MAX_BYTES, Segment, Unreadable, read};
 use crate::resolve::{identity, key_of};
 use crate::value::{Raw, hex};
-use crate::{arguments, condition, folder, include, kubernetes, switch, variable};
+use crate::{arguments, condition, expand, folder, include, kubernetes, needs, switch, variable};
 
 /// What to read, beyond what a profile says.
 #[derive(Debug, Clone, Default)]
@@ -88,12 +88,55 @@ pub struct Loaded {
     pub verdicts: BTreeMap<usize, (Outcome, String)>,
     /// The keys and values that the value of an entry was made from, by index.
     pub made: BTreeMap<usize, Vec<(String, Raw)>>,
+    /// The variables that entries are written as, by index, where that is not their key.
+    pub written: BTreeMap<usize, String>,
+    /// The variables that the source asks for, set or not, each with the key that it sets.
+    pub asked: BTreeMap<String, String>,
+    /// What would make a file count that a define does not choose.
+    pub choice: Option<Choice>,
+    /// Whether the program may read it in another way, as `why` of the source says.
+    pub is_doubtful: bool,
+}
+
+/// The layer of sources that are of none.
+pub(crate) const NO_LAYER: usize = usize::MAX;
+
+/// The value of a define that chooses a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// The define.
+    pub define: String,
+    /// The variable that sets it.
+    pub variable: String,
+    /// The value that chooses the file.
+    pub value: String,
+}
+
+impl Choice {
+    /// The value of a define that a file's name holds, and the variable that gives it: the one that sets
+    /// the define now, else the first.
+    pub(crate) fn new(define: &Define, now: &Defined, value: &str) -> Option<Self> {
+        let is_now = |name: &&String| now.from == format!("variable {name}");
+        let variable = define.variables.iter().find(is_now).or_else(|| define.variables.first())?;
+        let (define, variable) = (define.name.clone(), variable.clone());
+        (!value.is_empty()).then(|| Self { define, variable, value: value.to_owned() })
+    }
 }
 
 impl Loaded {
     /// A source of a layer.
     pub(crate) fn new(layer: usize, (source, contents): (Source, Contents)) -> Self {
-        Self { source, layer, contents, verdicts: BTreeMap::new(), made: BTreeMap::new() }
+        Self {
+            source,
+            layer,
+            contents,
+            verdicts: BTreeMap::new(),
+            made: BTreeMap::new(),
+            written: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            choice: None,
+            is_doubtful: false,
+        }
     }
 
     /// What the value of an entry was made from.
@@ -374,6 +417,34 @@ pub fn detects(profile: &Profile, root: &Path) -> bool {
     fits(profile, &Root::new(root))
 }
 
+/// Folders below a root, each with a profile that fits it: at most eight, those that are nearest first. Not
+/// looked into: hidden folders, and those below one that fits.
+#[must_use]
+pub fn fitting_below(profiles: &[Profile], root: &Path) -> Vec<(String, String)> {
+    /// Deeper or wider trees are no solution of a few projects.
+    const MOST_FOLDERS: usize = 400;
+    const MOST_FOUND: usize = 8;
+    let own = Root::new(root);
+    let (mut found, mut open, mut at) = (Vec::new(), vec![String::new()], 0);
+    while at < open.len() && at < MOST_FOLDERS && found.len() < MOST_FOUND {
+        let (_, folders) = own.entries(&open[at]);
+        at += 1;
+        for folder in folders {
+            let name = folder.rsplit('/').next().unwrap_or_default();
+            if name.starts_with('.') || name == "node_modules" {
+                continue;
+            }
+            let below = Root::new(&root.join(&folder));
+            match profiles.iter().find(|profile| fits(profile, &below)) {
+                Some(profile) => found.push((folder, profile.name.clone())),
+                None => open.push(folder),
+            }
+        }
+    }
+    found.truncate(MOST_FOUND);
+    found
+}
+
 /// Whether the folder of a request looks as if a profile were meant for it, wherever its files are.
 #[must_use]
 pub fn detects_in(profile: &Profile, request: &Request) -> bool {
@@ -391,7 +462,21 @@ fn fits(profile: &Profile, root: &Root) -> bool {
         let bytes = files.filter_map(|file| root.read(Path::new(&file)).bytes);
         bytes.into_iter().any(|bytes| String::from_utf8_lossy(&bytes).contains(text.as_str()))
     };
+    let is_other = |patterns: &String| {
+        let files = patterns.split('+').flat_map(|pattern| root.matching(pattern));
+        let bytes = files.filter_map(|file| root.read(Path::new(&file)).bytes);
+        let texts: Vec<String> =
+            bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect();
+        let mut others = profile.unless_text.iter();
+        others.any(|other| texts.iter().any(|text| text.contains(other.as_str())))
+    };
+    let is_other = |patterns: &String| !profile.unless_text.is_empty() && is_other(patterns);
+    // Who uses both has both.
+    let mut needs = profile.layers.iter().filter_map(|layer| layer.needs.as_ref());
+    let is_other = profile.detect.iter().any(is_other)
+        && !needs.any(|needs| !matches!(needs::met(needs, root), needs::Met::No));
     !profile.unless.iter().any(all)
+        && !is_other
         && profile.detect.iter().any(|patterns| all(patterns) && has_text(patterns))
 }
 
@@ -488,9 +573,16 @@ pub fn collect(profile: &Profile, request: &Request) -> Collected {
     }
     let launch = launch::read(profile, request, &root);
     let request = &with_launch(request, launch.as_ref());
+    let filled = profile.fills.as_ref().and_then(|fills| needs::filled(fills, &root, request));
+    let request = &with_filled(request, filled.as_ref());
     defines.iter().flat_map(|path| &path.values).for_each(|path| root.allow(Path::new(path)));
     let mut collector =
         Collector { profile, root: &root, taken: BTreeSet::new(), loaded: Vec::new() };
+    let of_names = profile.layers.iter().position(|layer| layer.names_variables);
+    collector.loaded.extend(filled.iter().map(|filled| {
+        let held = (filled.source.clone(), Contents::default());
+        Loaded::new(of_names.unwrap_or_default(), held)
+    }));
     // Files that no define chooses come before the others, because one of them may set a define.
     for (index, layer) in profile.layers.iter().enumerate() {
         for file in layer.files.iter().filter(|file| placeholders(file).next().is_none()) {
@@ -529,7 +621,10 @@ pub fn collect(profile: &Profile, request: &Request) -> Collected {
             contents.entries.sort_by_key(|entry| (entry.document, entry.at));
         }
     }
-    switch::apply(profile, request, &defines, &mut loaded);
+    needs::judge(profile, &root, &mut loaded);
+    let places = filled.map(|filled| filled.places()).unwrap_or_default();
+    switch::apply(profile, (request, &places), &defines, &mut loaded);
+    expand_values(profile, request, &mut loaded);
     defines.sort_by_key(|one| profile.defines.iter().position(|define| define.name == one.name));
     let is_shown = |one: &Defined| {
         let is_quiet = profile.define(&one.name).is_some_and(|define| define.quiet);
@@ -548,6 +643,61 @@ fn with_launch(request: &Request, launch: Option<&Launch>) -> Request {
     let changed = launch.filter(|launch| launch.counts());
     let changed = changed.zip(environment).map(|(launch, variables)| launch.over(variables));
     Request { environment: changed.or_else(|| request.environment.clone()), ..request.clone() }
+}
+
+/// A request in whose environment the variables of a file are that it does not have.
+fn with_filled(request: &Request, filled: Option<&needs::Filled>) -> Request {
+    let mut request = request.clone();
+    let more = filled.iter().flat_map(|filled| &filled.variables);
+    let more: Vec<(String, Raw)> =
+        more.map(|(name, value, _)| (name.clone(), value.clone())).collect();
+    if !more.is_empty() {
+        request.environment.get_or_insert_default().extend(more);
+    }
+    request
+}
+
+/// Replaces `$NAME` in the values of layers that have it, by variables and by stronger values first.
+fn expand_values(profile: &Profile, request: &Request, loaded: &mut [Loaded]) {
+    let expands = |one: &Loaded| {
+        let layer = profile.layers.get(one.layer);
+        one.source.state == SourceState::Read && layer.is_some_and(|layer| layer.expands)
+    };
+    let mut values: BTreeMap<String, Raw> = BTreeMap::new();
+    for entry in loaded.iter().filter(|one| expands(one)).flat_map(|one| &one.contents.entries) {
+        values.insert(key_of(profile, &entry.path), entry.value.clone());
+    }
+    let lookup = |name: &str| {
+        let found = request.variable(name).or_else(|| values.get(name));
+        found.map(|value| value.expose().to_owned())
+    };
+    for one in loaded.iter_mut().filter(|one| expands(one)) {
+        for (at, entry) in one.contents.entries.iter_mut().enumerate() {
+            let text = entry.value.expose();
+            let made = expand::expanded(text, &lookup);
+            if made == text {
+                continue;
+            }
+            let names = text.split('$').skip(1);
+            let names = names.map(|rest| expand::name_of(rest.strip_prefix('{').unwrap_or(rest)));
+            let used: Vec<(String, Raw)> = names
+                .filter(|name| !name.is_empty())
+                .map(|name| (name.to_owned(), Raw::new(lookup(name).unwrap_or_default())))
+                .collect();
+            let words = |(name, _): &(String, Raw)| match lookup(name) {
+                Some(_) => format!("`${{{}}}`", crate::secret::name(name)),
+                None => format!("`${{{}}}` (not set)", crate::secret::name(name)),
+            };
+            let words: Vec<String> = used.iter().map(words).collect();
+            if !words.is_empty() {
+                let why = format!("made from {}", words.join(", "));
+                one.verdicts.entry(at).or_insert((Outcome::Won, why));
+            }
+            one.made.insert(at, used);
+            entry.op = Op::TokenExpand;
+            entry.value = Raw::new(made);
+        }
+    }
 }
 
 struct Collector<'a> {
@@ -573,7 +723,11 @@ impl Collector<'_> {
         for file in layer.files.iter().filter(|file| placeholders(file).next().is_some()) {
             let why = why_not(file, defines);
             for name in self.root.matching(&with_stars(self.profile, file, defines)) {
+                let before = self.loaded.len();
                 self.file((index, layer), &name, Some(&why));
+                if let Some(one) = self.loaded.get_mut(before) {
+                    one.choice = choice(self.profile, file, &name, defines);
+                }
             }
         }
         for file in &layer.not_read {
@@ -750,6 +904,18 @@ fn with_stars(profile: &Profile, file: &str, defines: &[Defined]) -> String {
     }
     // Nothing outside is looked for by a part of its name.
     if name.starts_with('*') && name.contains('/') { String::new() } else { name }
+}
+
+/// What would choose a file, where the pattern has one name that is no path.
+fn choice(profile: &Profile, pattern: &str, file: &str, defines: &[Defined]) -> Option<Choice> {
+    let define = |name: &str| profile.define(name).filter(|define| !define.path);
+    let mut open = placeholders(pattern).filter_map(define);
+    let (Some(define), None) = (open.next(), open.next()) else { return None };
+    let pattern = with_stars(profile, pattern, defines);
+    let (start, end) = pattern.split_once('*')?;
+    let value = file.strip_prefix(start)?.strip_suffix(end)?;
+    let now = defines.iter().find(|one| one.name == define.name)?;
+    Choice::new(define, now, value)
 }
 
 /// Why a file that a define would choose does not count.

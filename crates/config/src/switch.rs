@@ -15,20 +15,22 @@ const NO: [&str; 5] = ["", "0", "false", "no", "off"];
 /// Marks what does not count, and replaces names of variables by what they hold.
 pub(crate) fn apply(
     profile: &Profile,
-    request: &Request,
+    (request, places): (&Request, &BTreeMap<String, String>),
     defines: &[Defined],
     loaded: &mut [Loaded],
 ) {
     for at in 0..loaded.len() {
         let Some(layer) = profile.layers.get(loaded[at].layer) else { continue };
         if layer.names_variables {
-            take_variables(request, &mut loaded[at]);
+            take_variables(profile, (request, places), &mut loaded[at]);
         }
         let off_by = layer.off_by.as_ref().filter(|name| {
             let value = request.variable(name).map(|value| value.expose().to_lowercase());
             value.is_some_and(|value| !NO.contains(&value.as_str()))
         });
         let other = layer.only_for.as_ref().and_then(|only| other_value(only, defines));
+        let excepted = layer.except_for.as_ref().and_then(|except| this_value(except, defines));
+        let other = other.or(excepted);
         let why = match (off_by, &layer.only_if) {
             _ if other.is_some() => other.unwrap_or_default(),
             (Some(name), _) => format!("the variable `{name}` turns this layer off"),
@@ -51,6 +53,13 @@ fn other_value(only: &OnlyFor, defines: &[Defined]) -> Option<String> {
     })
 }
 
+/// Why a layer is not read for the value that a define has; none if it is read.
+fn this_value(except: &OnlyFor, defines: &[Defined]) -> Option<String> {
+    let defined = defines.iter().find(|defined| defined.name == except.define)?;
+    let value = defined.values.iter().find(|value| except.values.contains(value))?;
+    Some(format!("not read for `{value}`; `{}` is `{value}` ({})", except.define, defined.from))
+}
+
 fn holds(profile: &Profile, only_if: &OnlyIf, weaker: &[Loaded]) -> bool {
     let wanted = identity(profile, &only_if.key);
     let read = weaker.iter().filter(|one| one.source.state == SourceState::Read);
@@ -63,8 +72,12 @@ fn holds(profile: &Profile, only_if: &OnlyIf, weaker: &[Loaded]) -> bool {
 
 /// The keys of a file whose values are names of variables, with what the variables hold. A group with
 /// `__name` and `__format` holds a document of that format.
-fn take_variables(request: &Request, loaded: &mut Loaded) {
-    let (mut taken, mut verdicts) = (Vec::new(), BTreeMap::new());
+fn take_variables(
+    profile: &Profile,
+    (request, places): (&Request, &BTreeMap<String, String>),
+    loaded: &mut Loaded,
+) {
+    let (mut taken, mut verdicts, mut written) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
     let entries = std::mem::take(&mut loaded.contents.entries);
     for entry in &entries {
         let last = entry.path.last();
@@ -76,9 +89,11 @@ fn take_variables(request: &Request, loaded: &mut Loaded) {
         let name = entry.value.expose();
         let value = request.variable(name).filter(|value| !value.expose().is_empty());
         let shown = crate::secret::name(name);
+        loaded.asked.insert(name.to_owned(), key_of(profile, path));
         let Some(value) = value else {
             let why = format!("the variable `{shown}` is not set");
             verdicts.insert(taken.len(), (Outcome::ConditionFalse, why));
+            written.insert(taken.len(), name.to_owned());
             taken.push(Entry { path: path.to_vec(), value: Raw::default(), ..entry.clone() });
             continue;
         };
@@ -90,13 +105,15 @@ fn take_variables(request: &Request, loaded: &mut Loaded) {
             continue;
         };
         for (rest, value, null) in values {
-            let why = format!("the value of the variable `{shown}`");
+            let of = places.get(name).map(|place| format!(" of {place}")).unwrap_or_default();
+            let why = format!("the value of the variable `{shown}`{of}");
             verdicts.insert(taken.len(), (Outcome::Won, why));
+            written.insert(taken.len(), name.to_owned());
             let path = path.iter().chain(&rest).cloned().collect();
             taken.push(Entry { path, value, null, ..entry.clone() });
         }
     }
-    (loaded.contents.entries, loaded.verdicts) = (taken, verdicts);
+    (loaded.contents.entries, loaded.verdicts, loaded.written) = (taken, verdicts, written);
 }
 
 fn format_beside(group: &[Segment], entries: &[Entry]) -> Option<String> {

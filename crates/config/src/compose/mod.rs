@@ -24,7 +24,9 @@ use crate::profile::Profile;
 use crate::provenance::{
     Assignment, Certainty, Op, Outcome, Source, SourceKind, SourceState, Variable,
 };
-use crate::readers::{Contents, Entry, Format, Oddity, Segment};
+use crate::readers::{
+    Contents, Entry, Format, KEEPS_QUOTES, NOT_SET_IN_PART, Oddity, Segment, is_quoted,
+};
 use crate::resolve::effective;
 use crate::secret;
 use crate::sources::{Request, Root, ServiceImage, environment_source, load_file};
@@ -497,6 +499,12 @@ pub(crate) fn resolve(
     env_file_values(&mut found, &project, &declared, env_start);
     declared_values(&mut found, &project, &declared, compose_start);
     template_oddities(&mut found, &project, compose_start);
+    for (at, (_, contents)) in project.dotenv.iter().enumerate() {
+        lost_parts(project.outside(), contents, dotenv_start + at, &mut found);
+    }
+    for (at, (_, contents)) in project.env_files.iter().enumerate() {
+        lost_parts(project.outside(), contents, env_start + at, &mut found);
+    }
     service_profiles::apply(&project, &mut found);
 
     let Project { compose, dotenv, shell, env_files, scopes, image, .. } = project;
@@ -529,6 +537,7 @@ pub(crate) fn resolve(
         variables,
         oddities,
         other_variables: others,
+        asked: mentioned.into_iter().map(|name| (name.clone(), outside_key(&name))).collect(),
         ..Configuration::from_profile(profile, sources, assignments, effective)
     }
 }
@@ -743,6 +752,38 @@ fn template_oddities(found: &mut Found, project: &Project, start: usize) {
                 };
                 found.oddities.push((start + file, Oddity { at: entry.at, name: one.name, what }));
             }
+            if let Some(name) = quoted_in_list(entry) {
+                let odd = Oddity { at: entry.at, name: name.to_owned(), what: KEEPS_QUOTES };
+                found.oddities.push((start + file, odd));
+            }
+        }
+    }
+}
+
+/// The variable of `- NAME='value'` below `environment`.
+fn quoted_in_list(entry: &Entry) -> Option<&str> {
+    let [.., environment, Segment::Index(_)] = entry.path.as_slice() else { return None };
+    let (name, value) = entry.value.expose().split_once('=')?;
+    (is_name(Some(environment), "environment") && is_quoted(value)).then_some(name)
+}
+
+/// Values of files of variables of which a part is a variable that nothing sets.
+fn lost_parts(outside: &Outside, contents: &Contents, source: usize, found: &mut Found) {
+    let is_set = |name: &str| {
+        outside.get(name).is_some() || contents.entries.iter().any(|one| name_of(one) == name)
+    };
+    for entry in contents.entries.iter().filter(|entry| entry.template) {
+        let text = entry.value.expose();
+        // `$NAME` alone, or in braces, is meant; within a word it rarely is.
+        let is_lost = |(at, _): (usize, &str)| {
+            let name = crate::expand::name_of(&text[at + 1..]);
+            let is_escape = text[..at].ends_with('$') || text[..at].ends_with('\\');
+            let is_part = text[..at].ends_with(char::is_alphanumeric);
+            !name.is_empty() && is_part && !is_escape && !is_set(name)
+        };
+        if text.match_indices('$').any(is_lost) {
+            let name = name_of(entry).to_owned();
+            found.oddities.push((source, Oddity { at: entry.at, name, what: NOT_SET_IN_PART }));
         }
     }
 }

@@ -166,3 +166,52 @@ pub struct PythonClasses {
     /// Files that may hold such classes.
     pub files: Vec<String>,
 }
+
+/// What a project must use so that a file is read: a package, an option of a script, a call.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Needs {
+    /// The package file, in JSON.
+    pub file: String,
+    /// Its groups of names and scripts.
+    pub groups: Vec<String>,
+    /// Parts of a name or a script, one of which is enough.
+    pub words: Vec<String>,
+    /// Files of code.
+    pub code: Vec<String>,
+    /// Texts of the code, one of which is enough.
+    pub code_words: Vec<String>,
+    /// How the call in the code starts.
+    pub call: Option<String>,
+    /// Options of the call that change what is read.
+    #[serde(default)]
+    pub options: Vec<String>,
+    /// Why the file is not read without it.
+    pub why: String,
+}
+
+/// A file of variables that are set before anything else is read. A variable that is set already stays.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Fills {
+    /// The file.
+    pub file: String,
+    /// Its format.
+    #[serde(deserialize_with = "known_format")]
+    pub format: Format,
+    /// What the project must use.
+    pub needs: Needs,
+}
+
+/// Files that look as if the program read them.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Ignored {
+    /// The files.
+    pub files: Vec<String>,
+    /// Their format; none: by their names.
+    #[serde(default, deserialize_with = "super::format")]
+    pub format: Option<Format>,
+    /// Why they are not read.
+    pub why: String,
+}

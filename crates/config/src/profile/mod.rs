@@ -13,8 +13,8 @@ use crate::readers::Format;
 
 pub use markup::{BuilderClass, Builders, Patches, RuleDefault, TreeLayer};
 pub use mechanism::{
-    Counted, DropIns, Element, Formats, InVariable, Includes, LaunchProfiles, OnlyFor, OnlyIf,
-    PythonClasses, PythonModule, Replaces,
+    Counted, DropIns, Element, Fills, Formats, Ignored, InVariable, Includes, LaunchProfiles,
+    Needs, OnlyFor, OnlyIf, PythonClasses, PythonModule, Replaces,
 };
 pub use stock::stock_profiles;
 
@@ -198,8 +198,15 @@ pub struct Layer {
     pub arguments: bool,
     /// Values of a define for which alone the program reads the layer.
     pub only_for: Option<OnlyFor>,
+    /// Values of a define for which the program does not read the layer.
+    pub except_for: Option<OnlyFor>,
     /// A variable that turns the layer off.
     pub off_by: Option<String>,
+    /// What a project must use so that its files are read.
+    pub needs: Option<Needs>,
+    /// Whether `$NAME` in its values stands for a variable, or for a value of these layers.
+    #[serde(default)]
+    pub expands: bool,
 }
 
 impl Layer {
@@ -287,6 +294,14 @@ pub struct Profile {
     pub python_classes: Option<PythonClasses>,
     /// A text that one of the files of `detect` must hold.
     pub detect_text: Option<String>,
+    /// Texts in the files of `detect` that show that another profile fits better.
+    #[serde(default)]
+    pub unless_text: Vec<String>,
+    /// A file of variables that is read before all others, where the project uses what reads it.
+    pub fills: Option<Fills>,
+    /// Files that look as if the program read them.
+    #[serde(default)]
+    pub ignored: Vec<Ignored>,
 }
 
 /// Why a profile cannot be used.
@@ -323,6 +338,32 @@ impl Profile {
     #[must_use]
     pub fn define(&self, name: &str) -> Option<&Define> {
         self.defines.iter().find(|define| define.name == name)
+    }
+
+    /// The names that `--define` takes.
+    #[must_use]
+    pub fn define_names(&self) -> Vec<&str> {
+        let launch = self.launch.iter().map(|launch| launch.define.as_str());
+        let module = self.python_module.iter().map(|_| "module");
+        let container = (self.dialect == Dialect::Kubernetes).then_some("container");
+        let named = self.defines.iter().map(|define| define.name.as_str());
+        let mut names: Vec<&str> = Vec::new();
+        for name in named.chain(launch).chain(module).chain(container) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Whether `--define` takes a name. Spring takes keys, and Sitecore the rules of its files.
+    #[must_use]
+    pub fn takes_define(&self, name: &str) -> bool {
+        match self.dialect {
+            Dialect::Spring if name.contains('.') => true,
+            Dialect::Sitecore => true,
+            _ => self.define_names().contains(&name),
+        }
     }
 
     fn check(&self) -> Result<(), String> {

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use super::dotenv::Variables;
 use super::expression::{Scope, Value, called, dotted, split_all, split_symbol};
 use super::tokens::{Statement, Token};
 use crate::position::Position;
@@ -31,13 +32,8 @@ pub(super) struct Written {
 
 /// The classes of a file.
 pub(super) fn classes_of(file: &str, found: &[Statement]) -> Vec<Class> {
-    let lookup = |_: &str| None;
-    let scope = Scope {
-        names: BTreeMap::new(),
-        variables: &lookup,
-        has_variables: false,
-        used: RefCell::new(Vec::new()),
-    };
+    let variables = Variables::default();
+    let scope = Scope { names: BTreeMap::new(), variables: &variables, used: RefCell::default() };
     let mut classes: Vec<Class> = Vec::new();
     // The indentation of the class, of its body, and whether `class Config` is open in it.
     let (mut body, mut inner): (Option<usize>, bool) = (None, false);

@@ -229,6 +229,7 @@ impl Settings {
     fn sources(&self, root: &Root, request: &Request, to: &mut Collected) {
         let first = to.loaded.len();
         self.defaults(root, to);
+        to.loaded[first].asked = self.asked();
         if let Some(folder) = &self.options.secrets_dir {
             self.secrets(root, folder, to);
         }
@@ -248,6 +249,43 @@ impl Settings {
             self.take(&mut given.collect::<Vec<_>>(), to);
         }
         self.forget_made(&mut to.loaded[first..]);
+    }
+
+    /// The variables of the fields, each with the key that it sets.
+    fn asked(&self) -> BTreeMap<String, String> {
+        let mut asked = BTreeMap::new();
+        for field in &self.fields {
+            let key = format!("{}.{}", self.name, field.written.name);
+            for name in self.names(field) {
+                self.add_asked(field, &name, &key, &mut asked);
+            }
+        }
+        asked
+    }
+
+    fn add_asked(
+        &self,
+        field: &Field,
+        name: &str,
+        key: &str,
+        asked: &mut BTreeMap<String, String>,
+    ) {
+        let shown = if self.options.case_sensitive { name.to_owned() } else { name.to_uppercase() };
+        asked.insert(shown, key.to_owned());
+        let Some(delimiter) = &self.options.delimiter else { return };
+        for inner in &field.below {
+            let own = &inner.written.name;
+            let (name, key) = (format!("{name}{delimiter}{own}"), format!("{key}.{own}"));
+            self.add_asked(inner, &name, &key, asked);
+        }
+    }
+
+    /// The names of variables that set a field.
+    fn names(&self, field: &Field) -> Vec<String> {
+        match field.written.aliases.as_slice() {
+            [] => vec![format!("{}{}", self.options.prefix, field.written.name)],
+            aliases => aliases.to_vec(),
+        }
     }
 
     fn start(&self) -> Vec<Segment> {
@@ -356,6 +394,7 @@ impl Settings {
         for unused in given.iter().filter(|given| !given.used) {
             let own = self.options.folded(&unused.name);
             if !own.starts_with(&prefix) {
+                self.without_prefix(unused, to);
                 continue;
             }
             let why = match self.options.extra.as_str() {
@@ -370,16 +409,26 @@ impl Settings {
         }
     }
 
+    /// A name of an `env_file` without the prefix. It is meant for a field if the prefix makes it the name
+    /// of one.
+    fn without_prefix(&self, unused: &Given, to: &mut Collected) {
+        let prefixed = self.options.folded(&format!("{}{}", self.options.prefix, unused.name));
+        let meant = self.asked().into_keys().find(|name| self.options.folded(name) == prefixed);
+        let why = format!("its name does not start with `{}`", self.options.prefix);
+        let verdict = match meant {
+            Some(name) => {
+                (Outcome::NeverApplied, format!("{why}: `{name}` is the variable of the field"))
+            }
+            None => (Outcome::Unread, why),
+        };
+        push(to, vec![Segment::Name(unused.name.clone())], unused, verdict, String::new());
+    }
+
     /// Adds what variables set.
     fn take(&self, given: &mut [Given], to: &mut Collected) {
         let given = RefCell::new(given);
         for field in &self.fields {
-            let prefixed = format!("{}{}", self.options.prefix, field.written.name);
-            let names = if field.written.aliases.is_empty() {
-                vec![prefixed]
-            } else {
-                field.written.aliases.clone()
-            };
+            let names = self.names(field);
             let mut path = self.start();
             path.push(Segment::Name(field.written.name.clone()));
             for name in &names {
@@ -515,6 +564,9 @@ fn push(
     let (at, end_line) = given.at.unwrap_or((Position::START, 1));
     let one = &mut to.loaded[given.source];
     let entry = one.contents.entries.len();
+    if !given.name.is_empty() {
+        one.written.insert(entry, given.name.clone());
+    }
     one.verdicts.insert(entry, (outcome, reason));
     one.contents.entries.push(Entry {
         path,
@@ -571,7 +623,7 @@ fn as_python(entry: &Entry) -> String {
 }
 
 /// `${NAME}` and `${NAME:-default}` replaced, as python-dotenv does.
-fn interpolated(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> String {
+pub(super) fn interpolated(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> String {
     let mut replaced = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {

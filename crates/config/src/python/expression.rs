@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use super::dotenv::{Found, Variables};
 use super::tokens::Token;
 use crate::readers::Segment;
 
@@ -92,12 +93,10 @@ impl Value {
 pub(super) struct Scope<'a> {
     /// The names that are set so far.
     pub(super) names: BTreeMap<String, Value>,
-    /// The variables of the environment; none: they are not known.
-    pub(super) variables: &'a dyn Fn(&str) -> Option<String>,
-    /// Whether they are known.
-    pub(super) has_variables: bool,
-    /// The variables that were looked up, and whether each is set.
-    pub(super) used: RefCell<Vec<(String, bool)>>,
+    /// The variables of the process.
+    pub(super) variables: &'a Variables<'a>,
+    /// The variables that were looked up, and where each is set.
+    pub(super) used: RefCell<Vec<(String, Option<String>)>>,
 }
 
 /// Deeper nesting is no literal that a person writes.
@@ -310,11 +309,12 @@ impl Scope<'_> {
     /// The value of a variable; without one, the default.
     fn variable(&self, name: Option<Value>, default: Option<Value>) -> Value {
         let Some(Value::Text(name)) = name else { return Value::Unknown };
-        if !self.has_variables {
-            return Value::Unknown;
-        }
-        let value = (self.variables)(&name);
-        self.used.borrow_mut().push((name, value.is_some()));
+        let (value, place) = match self.variables.get(&name) {
+            Found::Set(text, place) => (Some(text), Some(place)),
+            Found::NotSet => (None, None),
+            Found::NotKnown => return Value::Unknown,
+        };
+        self.used.borrow_mut().push((name, place));
         match (value, default) {
             (Some(text), _) => Value::Text(text),
             (None, Some(default)) => default,

@@ -5,6 +5,7 @@
 
 mod class;
 mod classes;
+mod dotenv;
 mod expression;
 mod import;
 mod module;

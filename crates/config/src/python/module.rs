@@ -7,14 +7,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
+use super::dotenv::{self, Variables};
 use super::expression::{Scope, Value, called, dotted, is_name, split_symbol};
 use super::import::{Imported, imported, starred};
 use super::tokens::{Statement, Token, statements};
 use crate::position::Position;
 use crate::profile::{Profile, PythonModule};
 use crate::provenance::{Op, Outcome, SourceKind, SourceState};
-use crate::readers::{Contents, Entry, Segment};
-use crate::sources::{Collected, Defined, Loaded, Part, Request, Root, load_file};
+use crate::readers::{Contents, Entry, Format, Segment};
+use crate::sources::{Collected, Defined, Loaded, Part, Request, Root, load_file, shown_path};
 use crate::value::Raw;
 
 /// What is said of a value that code makes.
@@ -27,13 +28,8 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
     };
     let root = Root::from_request(request);
     let module = module_of(rules, &root, request);
-    let lookup = |name: &str| request.variable(name).map(|value| value.expose().to_owned());
-    let scope = Scope {
-        names: BTreeMap::new(),
-        variables: &lookup,
-        has_variables: request.environment.is_some(),
-        used: RefCell::new(Vec::new()),
-    };
+    let variables = Variables::new(request);
+    let scope = Scope { names: BTreeMap::new(), variables: &variables, used: RefCell::default() };
     let mut runner = Runner {
         root: &root,
         scope,
@@ -43,13 +39,19 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
         active: Vec::new(),
         runs: Rc::default(),
     };
+    for file in rules.named_in.iter().filter(|_| !module.values.is_empty()) {
+        runner.loads_of(file);
+    }
     let file = module.values.first().and_then(|name| runner.file_of(name));
     match (file, module.values.first()) {
         (Some(file), _) => runner.run(&file),
         (None, Some(name)) => runner.missing(name),
         (None, None) => {}
     }
-    let Runner { loaded, parts, .. } = runner;
+    let Runner { mut loaded, parts, .. } = runner;
+    if let Some(first) = loaded.first_mut() {
+        first.asked = variables.asked();
+    }
     Collected { loaded, parts, defines: vec![module] }
 }
 
@@ -135,6 +137,38 @@ impl Runner<'_> {
         }
         self.loaded.push(Loaded::new(0, (source, Contents::default())));
         text
+    }
+
+    /// The calls of a file that read a file of variables, and nothing else of it.
+    fn loads_of(&mut self, file: &str) {
+        let Some(bytes) = self.root.read(Path::new(file)).bytes else { return };
+        let found = statements(&String::from_utf8_lossy(&bytes)).unwrap_or_default();
+        for call in found.iter().filter_map(|statement| dotenv::call(&statement.tokens)) {
+            self.loads(file, &call, Mode::Run);
+        }
+    }
+
+    /// `load_dotenv()` of a file.
+    fn loads(&mut self, file: &str, call: &dotenv::Call, mode: Mode) {
+        let found = dotenv::candidates(call, file).into_iter();
+        let found = found.map(|name| shown_path(Path::new(&name)));
+        let found = found.clone().find(|name| !self.root.matching(name).is_empty());
+        let is_unknown = matches!(call.path, dotenv::Where::Unknown);
+        if mode == Mode::Maybe || is_unknown {
+            self.scope.variables.open();
+        }
+        let Some(name) = found.filter(|_| mode == Mode::Run) else { return };
+        let format = Some(Format::EnvPython);
+        let held =
+            load_file(self.root, Path::new(&name), format, SourceKind::Dotenv, "load_dotenv");
+        self.scope.variables.take(&name, &held.1, call.beats);
+        if held.0.state.is_gap() {
+            self.scope.variables.open();
+        }
+        let is_new = |one: &Loaded| one.source.name != name;
+        if self.loaded.iter().all(is_new) {
+            self.loaded.push(Loaded::new(0, held));
+        }
     }
 
     fn missing(&mut self, module: &str) {
@@ -289,9 +323,15 @@ impl Runner<'_> {
                 }
             });
         }
-        let written = Written { index, at: statement.at[0], end_line: statement.end_line };
+        let mut written =
+            Written { op: Op::Set, index, at: statement.at[0], end_line: statement.end_line };
         if let Some((target, value)) = split_symbol(tokens, "+=") {
+            written.op = Op::Add;
             return self.extend(&written, target, value, mode);
+        }
+        if let Some(call) = dotenv::call(tokens) {
+            let file = self.loaded[index].source.name.clone();
+            return self.loads(&file, &call, mode);
         }
         let Some((target, mut value)) = split_symbol(tokens, "=") else {
             return self.called(&written, tokens);
@@ -313,7 +353,8 @@ impl Runner<'_> {
 
     /// `from MODULE import NAME as OTHER`. A name that is no setting and not known is forgotten.
     fn import(&mut self, index: usize, statement: &Statement, mode: Mode, imported: &Imported) {
-        let written = Written { index, at: statement.at[0], end_line: statement.end_line };
+        let written =
+            Written { op: Op::Set, index, at: statement.at[0], end_line: statement.end_line };
         let file = self.relative(&self.loaded[index].source.name, &imported.module);
         let values = file.filter(|_| mode == Mode::Run).map(|file| self.values_of(&file));
         let values = values.unwrap_or_default();
@@ -333,8 +374,7 @@ impl Runner<'_> {
         let scope = Scope {
             names: BTreeMap::new(),
             variables: self.scope.variables,
-            has_variables: self.scope.has_variables,
-            used: RefCell::new(Vec::new()),
+            used: RefCell::default(),
         };
         let mut runner = Runner {
             root: self.root,
@@ -440,7 +480,7 @@ impl Runner<'_> {
             let entry = Entry {
                 path: start.iter().cloned().chain(below).collect(),
                 value: Raw::new(text.unwrap_or_default()),
-                op: Op::Set,
+                op: written.op,
                 template: false,
                 null: false,
                 at: written.at,
@@ -479,12 +519,12 @@ impl Runner<'_> {
     /// Which variables the value was made from.
     fn remark(&self) -> String {
         let used = self.scope.used.borrow();
-        let shown = |(name, is_set): &(String, bool)| {
+        let shown = |(name, place): &(String, Option<String>)| {
             let name = crate::secret::name(name);
-            if *is_set {
-                format!("from the variable `{name}`")
-            } else {
-                format!("the variable `{name}` is not set")
+            match place.as_deref() {
+                Some("") => format!("from the variable `{name}`"),
+                Some(place) => format!("from the variable `{name}` of {place}"),
+                None => format!("the variable `{name}` is not set"),
             }
         };
         used.iter().map(shown).collect::<Vec<_>>().join(", ")
@@ -493,6 +533,8 @@ impl Runner<'_> {
 
 /// Where an assignment is written.
 struct Written {
+    /// How it changes what is there.
+    op: Op,
     index: usize,
     at: Position,
     end_line: u32,

@@ -2,7 +2,7 @@
 //! npm. They look alike and differ in quotes, comments, escapes and blanks; each function follows the
 //! code of its program.
 
-use super::{Contents, Entry, Oddity, Segment, Unreadable};
+use super::{CUT, Contents, Entry, KEEPS_QUOTES, Oddity, Segment, Unreadable, is_quoted};
 use crate::position::{Lines, Position, number};
 use crate::provenance::Op;
 use crate::value::Raw;
@@ -54,9 +54,8 @@ pub(super) fn docker(text: &str) -> Result<Contents, Unreadable> {
 
 /// What a value holds that other dialects would remove.
 fn odd_value(name: &str, value: &str, at: Position) -> Option<Oddity> {
-    let quoted = |quote| value.len() > 1 && value.starts_with(quote) && value.ends_with(quote);
-    let what = if quoted('"') || quoted('\'') {
-        "keeps its quotes: they are part of the value here"
+    let what = if is_quoted(value) {
+        KEEPS_QUOTES
     } else if value.contains('\0') {
         "holds a NUL byte, which no variable can"
     } else if value.trim() != value {
@@ -250,6 +249,12 @@ pub(super) fn dotenv(text: &str) -> Contents {
         };
         let (value, end) = dotenv_value(text, value_at);
         let position = lines.at(key_at);
+        // A blank before `#` shows that a comment is meant.
+        let is_cut = text[end..].starts_with('#') && text[..end].ends_with(|c| !is_js_space(c));
+        let is_plain = !text[..end].ends_with(['"', '\'', '`', '=']);
+        if is_cut && is_plain {
+            contents.oddities.push(Oddity { at: position, name: name.to_owned(), what: CUT });
+        }
         contents.entries.push(entry(name, &value, position, lines.line(end.max(key_at))));
         // The rest of the line is a comment, or nothing.
         at = text[end..].find(['\n', '\r']).map_or(text.len(), |length| end + length + 1);

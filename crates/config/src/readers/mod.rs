@@ -142,6 +142,22 @@ impl Entry {
     }
 }
 
+/// What an [`Oddity`] says of a value that ends before its line does.
+pub(crate) const CUT: &str = "ends before the `#`: what follows is taken for a comment";
+/// Of a value of which a part is a variable that is not set.
+pub(crate) const NOT_SET_IN_PART: &str =
+    "loses the part behind a `$`: it is taken for a variable, and none of this name is set";
+/// Of a value whose quotes do not end it.
+pub(crate) const KEEPS_QUOTES: &str = "keeps its quotes: they are part of the value here";
+/// Of a value that ends in a blank.
+pub(crate) const KEEPS_BLANK: &str = "ends in a blank, which is part of the value here";
+
+/// Whether a value is in quotes.
+pub(crate) fn is_quoted(value: &str) -> bool {
+    let within = |quote| value.len() > 1 && value.starts_with(quote) && value.ends_with(quote);
+    within('"') || within('\'')
+}
+
 /// Something odd about a line that does not end the reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Oddity {

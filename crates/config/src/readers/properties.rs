@@ -4,7 +4,7 @@
 //! key; `#` and `!` start a comment at a line's start. No parser that keeps columns is kept up.
 //! `#---` and `!---` part documents, as Spring Boot has it since 2.4.
 
-use super::{Contents, Entry, Segment, Unreadable};
+use super::{Contents, Entry, KEEPS_BLANK, KEEPS_QUOTES, Oddity, Segment, Unreadable, is_quoted};
 use crate::position::{Position, number};
 use crate::provenance::Op;
 use crate::value::Raw;
@@ -37,9 +37,16 @@ pub(super) fn read(text: &str) -> Result<Contents, Unreadable> {
         let unescape = |text: &str| {
             unescape(text).ok_or_else(|| Unreadable::syntax(position, "a malformed \\u escape"))
         };
+        let (name, value) = (unescape(key)?, unescape(value)?);
+        let odd = match () {
+            () if is_quoted(&value) => Some(KEEPS_QUOTES),
+            () if value.ends_with(BLANKS) => Some(KEEPS_BLANK),
+            () => None,
+        };
+        contents.oddities.extend(odd.map(|what| Oddity { at: position, name: name.clone(), what }));
         contents.entries.push(Entry {
-            path: vec![Segment::Name(unescape(key)?)],
-            value: Raw::new(unescape(value)?),
+            path: vec![Segment::Name(name)],
+            value: Raw::new(value),
             op: Op::Set,
             template: false,
             null: false,

@@ -4,8 +4,27 @@ use culprit_model::Severity;
 
 use super::blank_interpolation;
 use crate::configuration::{ConfigFinding, Configuration};
+use crate::readers::{CUT, KEEPS_BLANK, KEEPS_QUOTES, NOT_SET_IN_PART, Oddity};
 
 pub(super) const ID: &str = "config-bad-env-file-value";
+
+/// What to do with a line.
+fn fix(oddity: &Oddity) -> String {
+    let name = &oddity.name;
+    match oddity.what {
+        CUT => format!("Put the value in quotes: `{name}=\"...\"`."),
+        NOT_SET_IN_PART => {
+            format!(
+                "Write `$$` for a dollar sign, or put the value in single quotes: `{name}='...'`."
+            )
+        }
+        KEEPS_QUOTES => {
+            "Remove the quotes; in a list of YAML, put them around the whole item.".to_owned()
+        }
+        KEEPS_BLANK => "Remove the blank at the end of the line.".to_owned(),
+        _ => "Write the line as plain `NAME=value`, in UTF-8 without a byte order mark.".to_owned(),
+    }
+}
 
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
     let odd = configuration.oddities.iter();
@@ -23,10 +42,7 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
             title: format!("{subject} {}.", oddity.what),
             evidence: vec![format!("{file}:{}", oddity.at.line)],
             why: "Other readers of such files take the line in another way.".to_owned(),
-            fix: vec![
-                "Write the line as plain `NAME=value`, in UTF-8 without a byte order mark."
-                    .to_owned(),
-            ],
+            fix: vec![fix(oddity)],
         }
     })
     .collect()

@@ -6,8 +6,35 @@ use culprit_model::Severity;
 
 use crate::configuration::{ConfigFinding, Configuration};
 use crate::provenance::Effective;
+use crate::sources::Choice;
 
 pub(super) const ID: &str = "config-case-mismatch";
+
+/// A file that would be chosen if case did not matter in its name.
+fn of_choice(
+    configuration: &Configuration,
+    (source, choice): &(usize, Choice),
+) -> Option<ConfigFinding> {
+    let defined = configuration.defines.iter().find(|one| one.name == choice.define)?;
+    let given = defined.values.iter().find(|value| value.eq_ignore_ascii_case(&choice.value))?;
+    let file = &configuration.sources[*source].name;
+    let variable = &choice.variable;
+    Some(ConfigFinding {
+        id: ID,
+        severity: Severity::Medium,
+        key: variable.clone(),
+        title: format!(
+            "`{}` is `{given}`, and `{file}` is not read: only the case differs.",
+            choice.define
+        ),
+        evidence: vec![file.clone()],
+        why: format!("Where file names have case, `{given}` does not choose the file."),
+        fix: vec![
+            format!("Start with `{variable}={}`.", choice.value),
+            format!("Or rename the file, so that it has `{given}` in its name."),
+        ],
+    })
+}
 
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
     // Elements of XML that differ in case are told apart by what they are matched by.
@@ -18,7 +45,8 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
     for effective in &configuration.effective {
         by_letters.entry(effective.key.to_lowercase()).or_default().push(effective);
     }
-    let mut findings = Vec::new();
+    let mut findings: Vec<ConfigFinding> =
+        configuration.choices.iter().filter_map(|one| of_choice(configuration, one)).collect();
     for keys in by_letters.values() {
         // Where case does not matter, both spellings are one key.
         let [first, rest @ ..] = keys.as_slice() else { continue };

@@ -5,7 +5,7 @@
 use culprit_model::Severity;
 
 use crate::configuration::{ConfigFinding, Configuration};
-use crate::provenance::SourceKind;
+use crate::provenance::{Op, SourceKind, SourceState};
 
 pub(super) const ID: &str = "config-duplicate-key";
 
@@ -20,6 +20,12 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
             let source = &configuration.sources[first.source];
             let is_file = source.kind != SourceKind::ProcessEnvironment;
             if first.source != second.source || first.condition != second.condition || !is_file {
+                continue;
+            }
+            // `+=` makes its value from the one before; a source that does not count can hold variants of
+            // which one is chosen.
+            let is_made = second.op == Op::Add || source.state != SourceState::Read;
+            if is_made || [first, second].iter().any(|one| one.outcome.is_never_applied()) {
                 continue;
             }
             let same = first.value.equals(&second.value);

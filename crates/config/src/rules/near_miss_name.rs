@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use culprit_model::Severity;
 
 use crate::configuration::{ConfigFinding, Configuration};
-use crate::provenance::{Assignment, Outcome};
+use crate::provenance::{Assignment, Outcome, Variable};
 use crate::resolve::bare;
 
 pub(super) const ID: &str = "config-near-miss-name";
@@ -20,8 +20,28 @@ const MOST_EDITS: usize = 2;
 const SHORTEST: usize = 8;
 
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
-    let near = near_misses(configuration).into_iter();
-    near.map(|(one, known)| finding(configuration, one, known)).collect()
+    let near = near_misses(configuration);
+    let mut findings: Vec<ConfigFinding> =
+        near.iter().map(|(one, known)| finding(configuration, one, known)).collect();
+    let is_open = |one: &&Variable| near.iter().all(|(other, _)| other.written != *one.name);
+    let variables = configuration.variables.iter().filter(is_open);
+    findings.extend(variables.filter_map(|one| misspelled(configuration, one)));
+    findings
+}
+
+/// A variable whose name is almost one that the profile or a source asks for.
+fn misspelled(configuration: &Configuration, one: &Variable) -> Option<ConfigFinding> {
+    let asked = one.nearest.as_ref().filter(|near| configuration.asked.contains_key(*near))?;
+    let name = &one.name;
+    Some(ConfigFinding {
+        id: ID,
+        severity: Severity::Medium,
+        key: name.clone(),
+        title: format!("`{name}` is set, and nothing asks for it; `{asked}` is almost the same."),
+        evidence: vec![configuration.sources[one.source].name.clone()],
+        why: "A name that differs in one character is the name of another variable.".to_owned(),
+        fix: vec![format!("Rename `{name}` to `{asked}`, if this is meant.")],
+    })
 }
 
 /// A key with the sources that set it.

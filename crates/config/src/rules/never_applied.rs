@@ -4,6 +4,7 @@ use culprit_model::Severity;
 
 use crate::configuration::{ConfigFinding, Configuration};
 use crate::provenance::{Assignment, Op, Outcome, SourceKind};
+use crate::spelling;
 
 pub(super) const ID: &str = "config-never-applied";
 
@@ -14,6 +15,9 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
         }
         Outcome::NeverApplied if of_container(configuration, one) => {
             Some(not_in_container(configuration, one))
+        }
+        Outcome::NeverApplied if configuration.sources[one.source].kind == SourceKind::Dotenv => {
+            Some(not_asked_for(configuration, one))
         }
         Outcome::NeverApplied => Some(finding(configuration, one)),
         Outcome::NoKey | Outcome::WrongPrefix | Outcome::WrongCase => {
@@ -49,6 +53,24 @@ fn not_in_container(configuration: &Configuration, one: &Assignment) -> ConfigFi
         evidence: vec![configuration.place(one)],
         why: format!("Reason: {}.", one.reason),
         fix: vec![fix.to_owned()],
+    }
+}
+
+/// A variable of a file that the program reads, and that sets nothing there.
+fn not_asked_for(configuration: &Configuration, one: &Assignment) -> ConfigFinding {
+    let (name, file) = (&one.written, &configuration.sources[one.source].name);
+    let near = configuration.asked.keys();
+    let near = near.filter_map(|asked| Some((spelling::slips(name, asked)?, asked))).min();
+    let meant = near.map(|(_, asked)| format!("Rename `{name}` to `{asked}`, if this is meant."));
+    let remove = format!("Remove `{name}` from `{file}`, if nothing else reads it.");
+    ConfigFinding {
+        id: ID,
+        severity: Severity::Medium,
+        key: name.to_string(),
+        title: format!("`{name}` is set in `{file}`, and nothing takes it."),
+        evidence: vec![configuration.place(one)],
+        why: format!("Reason: {}.", one.reason),
+        fix: meant.into_iter().chain([remove]).collect(),
     }
 }
 

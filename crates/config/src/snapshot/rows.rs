@@ -184,6 +184,8 @@ impl ProfileRow {
             assignments: Vec::new(),
             effective: Vec::new(),
             other_variables: self.other_variables,
+            asked: std::collections::BTreeMap::new(),
+            choices: Vec::new(),
             invariant_culture: false,
             never_true: Vec::new(),
         })

@@ -21,7 +21,7 @@ mod values;
 use self::environment::{Environment, split};
 use self::read::Reader;
 use crate::profile::Profile;
-use crate::sources::{Collected, Loaded, Part, Request, Root, environment_source};
+use crate::sources::{Collected, Loaded, NO_LAYER, Part, Request, Root, environment_source};
 use crate::{arguments, variable};
 
 /// The layer of files, by its place in the profile.
@@ -30,8 +30,6 @@ const FILES: usize = 0;
 const VARIABLES: usize = 1;
 /// The layer of `SPRING_APPLICATION_JSON`.
 const JSON: usize = 2;
-/// Sources of no layer: their keys are as they are written.
-const NO_LAYER: usize = usize::MAX;
 
 /// What an [`crate::Oddity`] says about a placeholder without a value.
 pub(crate) const NO_VALUE: &str = "has no value, and no default";

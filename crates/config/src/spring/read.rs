@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::FILES;
 use super::active::Context;
 use super::environment::Environment;
 use super::location::{FileTarget, Location, Locator, Stem, Target};
 use super::placeholder;
 use super::tree::{Document, Node, Phase, Tree};
-use super::{FILES, NO_LAYER};
 use crate::profile::Profile;
 use crate::provenance::{Outcome, Source, SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Segment};
 use crate::resolve::{identity, key_of};
-use crate::sources::{Defined, Loaded, Part, Request, Root, load_file};
+use crate::sources::{Choice, Defined, Loaded, NO_LAYER, Part, Request, Root, load_file};
 use crate::value::Raw;
 
 /// The locations where `spring.config.location` names none, with what they are called.
@@ -378,6 +378,12 @@ impl<'a> Reader<'a> {
                     "another profile",
                 );
                 let mut one = Loaded::new(NO_LAYER, held);
+                let value = name.strip_prefix(&format!("{}-", stem.path));
+                let value = value.and_then(|rest| rest.strip_suffix(&stem.ending));
+                one.choice = self
+                    .profile
+                    .define(&defined.name)
+                    .and_then(|define| Choice::new(define, defined, value?));
                 (one.source.state, one.source.why) = (
                     SourceState::Unread,
                     format!("`profile` is `{}` ({})", defined.values.join(","), defined.from),

@@ -69,7 +69,11 @@ fn project_agrees(row: &Value) -> Result<(), String> {
 /// Whether a file of variables is read as the row says.
 fn dotenv_agrees(row: &Value) -> Result<(), String> {
     let text = row["text"].as_str().unwrap();
-    let configuration = inspected("dotenv", &[("package.json", "{}"), (".env", text)], &[]);
+    let configuration = inspected(
+        "dotenv",
+        &[("package.json", "{\"dependencies\": {\"dotenv\": \"17\"}}"), (".env", text)],
+        &[],
+    );
     let values = values(&configuration, "");
     (values == texts(&row["values"])).then_some(()).ok_or_else(|| format!("{row}: {values:?}"))
 }

@@ -24,7 +24,8 @@ fn a_name_that_is_almost_a_known_one_is_found() {
 
 #[test]
 fn a_key_that_one_file_sets_twice_is_found() {
-    let twice = [("package.json", "{}"), (".env", "A=1\nA=2\n")];
+    let twice =
+        [("package.json", "{\"dependencies\": {\"dotenv\": \"17\"}}"), (".env", "A=1\nA=2\n")];
     assert_eq!(findings(&inspected("dotenv", &twice, &[])), ["config-duplicate-key A"]);
     let once = [("application.yml", "a: 1\n---\nspring.config.activate.on-profile: x\na: 2\n")];
     assert_eq!(findings(&inspected("spring", &once, &[])), [""; 0]);
@@ -32,7 +33,7 @@ fn a_key_that_one_file_sets_twice_is_found() {
 
 #[test]
 fn a_variable_that_beats_a_file_is_found_if_the_values_differ() {
-    let files = [("package.json", "{}"), (".env", "A=1\n")];
+    let files = [("package.json", "{\"dependencies\": {\"dotenv\": \"17\"}}"), (".env", "A=1\n")];
     assert_eq!(findings(&inspected("dotenv", &files, &[("A", "2")])), ["config-shadowed A"]);
     assert_eq!(findings(&inspected("dotenv", &files, &[("A", "1")])), [""; 0]);
 }
@@ -64,7 +65,10 @@ fn a_variable_that_two_env_files_of_a_service_set_is_found_if_the_later_one_wins
 
 #[test]
 fn names_that_differ_in_case_are_found_where_case_matters() {
-    let files = [("package.json", "{}"), (".env", "Api_Url=1\nAPI_URL=2\n")];
+    let files = [
+        ("package.json", "{\"dependencies\": {\"dotenv\": \"17\"}}"),
+        (".env", "Api_Url=1\nAPI_URL=2\n"),
+    ];
     assert_eq!(findings(&inspected("dotenv", &files, &[])), ["config-case-mismatch Api_Url"]);
     let settings = [
         ("appsettings.json", "{\"A\": {\"b\": 1}}"),

@@ -130,7 +130,11 @@ fn the_last_active_spring_profile_wins() {
 
 #[test]
 fn dotenv_leaves_variables_that_are_set_and_reads_one_file() {
-    let files = [("package.json", "{}"), (".env", "A=1\nB=2\n"), (".env.local", "A=3\n")];
+    let files = [
+        ("package.json", "{\"dependencies\": {\"dotenv\": \"17\"}}"),
+        (".env", "A=1\nB=2\n"),
+        (".env.local", "A=3\n"),
+    ];
     let configuration = inspected("dotenv", &files, &[("B", "9"), ("HOME", "/root")]);
     assert_eq!(effective(&configuration), ["A=1 < .env:1", "B=9 < environment"]);
     assert_eq!(chain(&configuration, "A"), [".env:1 won", ".env.local:1 unread"]);

@@ -42,7 +42,10 @@ fn outputs(secret: &str, name: &str) -> String {
         ("dotnet", &[("appsettings.json", &json.to_string())]),
         ("compose", &[("compose.yaml", &compose), (".env", &dotenv)]),
         ("spring", &[("application.yml", &yaml)]),
-        ("dotenv", &[(".env", &dotenv), ("package.json", "{}")]),
+        (
+            "dotenv",
+            &[(".env", &dotenv), ("package.json", "{\"dependencies\": {\"dotenv\": \"17\"}}")],
+        ),
         ("dotnet", &[("appsettings.json", &broken)]),
     ];
     let environment = [(name, secret), ("Copy", secret), ("Db__Note", secret)];

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use culprit_config::{
     ConfigFinding, Configuration, Profile, RULES, Raw, Redactor, Request, RoleMatrix, SourceKind,
-    SourceState, detects, roles, stock_profiles,
+    SourceState, detects, fitting_below, roles, stock_profiles,
 };
 use culprit_model::Severity;
 
@@ -128,6 +128,10 @@ fn explain(args: &ConfigExplainArgs, output: &mut Output) -> Result<Outcome, Fai
             Some(_) => inspected(&args.sources, None, redactor_with(None, None)?)?.found,
             None => inspection.found,
         };
+        if let Some(said) = not_readable(&args.key, &all) {
+            output.say(&said);
+            return Ok(Outcome::Gaps);
+        }
         return Err(unknown_key(&args.key, &all));
     }
     let observed = observed(args.observed.as_deref())?;
@@ -142,6 +146,15 @@ fn explain(args: &ConfigExplainArgs, output: &mut Output) -> Result<Outcome, Fai
         reveal(key, &inspection, output)?;
     }
     Ok(gaps_or_done(found.iter().map(|one| one.of)))
+}
+
+/// What is said of a key that no source sets, where not all sources could be read.
+fn not_readable(key: &str, found: &[Configuration]) -> Option<String> {
+    let gaps = found.iter().flat_map(|one| &one.sources).filter(|source| source.state.is_gap());
+    let gaps: Vec<String> = gaps.map(|source| format!("{}: {}", source.name, source.why)).collect();
+    (!gaps.is_empty()).then(|| {
+        format!("`{key}` is unknown: no source that could be read sets it, and one could not be read: {}", gaps.join("; "))
+    })
 }
 
 fn unknown_key(key: &str, found: &[Configuration]) -> Failure {
@@ -293,11 +306,13 @@ fn inspect_folder(args: &ConfigSourceArgs, redactor: Redactor) -> Result<Inspect
         image: args.subject.image.as_deref().map(service_image).transpose()?,
     };
     let chosen = profiles_for(args, &|profile| detects(profile, &root))?;
+    check_defines(&args.define, &chosen)?;
     let found = by_profiles(&chosen, &request, &redactor);
     let states = file_states(&found);
     if states.is_empty() {
         let names: Vec<&str> = chosen.iter().map(|profile| profile.name.as_str()).collect();
-        return Err(no_configuration(&root, &names));
+        let known: Vec<Profile> = known()?.into_iter().map(|(profile, _)| profile).collect();
+        return Err(no_configuration(&root, &names, &fitting_below(&known, &root)));
     }
     if states.iter().all(|(state, _)| state.is_gap()) {
         let reasons: Vec<String> = states.into_iter().map(|(_, reason)| reason).collect();
@@ -314,14 +329,38 @@ fn file_states(found: &[Configuration]) -> Vec<(SourceState, String)> {
     files.map(|source| (source.state, format!("{}: {}", source.name, source.why))).collect()
 }
 
-fn no_configuration(root: &Path, profiles: &[&str]) -> Failure {
-    Failure::bad_input(format!(
+/// Refuses a define that no chosen profile takes.
+fn check_defines(given: &[(String, Vec<String>)], profiles: &[Profile]) -> Result<(), Failure> {
+    let takes = |name: &str| profiles.iter().any(|profile| profile.takes_define(name));
+    let Some((name, _)) = given.iter().find(|(name, _)| !takes(name)) else { return Ok(()) };
+    let names: Vec<&str> = profiles.iter().flat_map(Profile::define_names).collect();
+    let hint = match names.as_slice() {
+        [] => "the profile has no defines".to_owned(),
+        names => format!("defines: {}", names.join(", ")),
+    };
+    let profiles: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
+    Err(Failure::bad_input(format!(
+        "cannot use `--define {name}=...`: the profile {} has no such define",
+        profiles.join(", ")
+    ))
+    .hint(hint))
+}
+
+fn no_configuration(root: &Path, profiles: &[&str], below: &[(String, String)]) -> Failure {
+    let folder = |(folder, profile): &(String, String)| {
+        format!("`--root {}` ({profile})", root.join(folder).display())
+    };
+    let below: Vec<String> = below.iter().map(folder).collect();
+    let failure = Failure::bad_input(format!(
         "no configuration in `{}` for the profile {}",
         root.display(),
         profiles.join(", ")
-    ))
-    .hint("`--root DIR` names the project's folder")
-    .hint("`culprit config profiles` lists the files that each profile looks for")
+    ));
+    let failure = match below.as_slice() {
+        [] => failure.hint("`--root DIR` names the project's folder"),
+        below => failure.hint(format!("folders below that fit: {}", below.join(", "))),
+    };
+    failure.hint("`culprit config profiles` lists the files that each profile looks for")
 }
 
 /// A profile by its name.

@@ -115,6 +115,28 @@ impl<'a> Explained<'a> {
         let keys = of.find(name);
         (!keys.is_empty()).then_some(Self { of, keys })
     }
+
+    /// The findings that concern the keys, each once.
+    pub(crate) fn findings(&self) -> Vec<&'a ConfigFinding> {
+        let mut found: Vec<&ConfigFinding> = Vec::new();
+        for finding in self.keys.iter().flat_map(|key| self.of.findings_of(key)) {
+            if !found.contains(&finding) {
+                found.push(finding);
+            }
+        }
+        found
+    }
+
+    /// What makes the files count that do not: the file and `NAME=VALUE`, each once.
+    pub(crate) fn choices(&self) -> Vec<(&'a str, String)> {
+        let mut found: Vec<(&str, String)> = Vec::new();
+        for choice in self.keys.iter().flat_map(|key| self.of.choices_of(key)) {
+            if !found.contains(&choice) {
+                found.push(choice);
+            }
+        }
+        found
+    }
 }
 
 /// `config explain --json`.
@@ -123,8 +145,18 @@ pub(crate) struct ConfigExplainDocument<'a> {
     schema: u32,
     asked: &'a str,
     keys: Vec<ChainJson<'a>>,
+    /// The findings that concern the keys.
+    findings: Vec<FindingOfConfig<'a>>,
+    /// What makes the files count that do not.
+    choices: Vec<ChoiceJson<'a>>,
     /// What a result given with `--observed` says of the variables that set the keys.
     observed: Vec<ReadJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ChoiceJson<'a> {
+    file: &'a str,
+    start_with: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -316,7 +348,11 @@ impl<'a> ConfigExplainDocument<'a> {
             .map(|one| ReadJson { variable: &one.name, grade: &one.grade, count: one.count })
             .collect();
         read.dedup_by_key(|one| one.variable);
-        Self { schema: SCHEMA, asked, keys, observed: read }
+        let findings = found.iter().flat_map(Explained::findings).map(FindingOfConfig::from);
+        let choices = found.iter().flat_map(Explained::choices);
+        let choices = choices.map(|(file, start_with)| ChoiceJson { file, start_with });
+        let (findings, choices) = (findings.collect(), choices.collect());
+        Self { schema: SCHEMA, asked, keys, findings, choices, observed: read }
     }
 }
 

@@ -82,18 +82,19 @@ fn keys(one: &Configuration, observed: Option<&ObservedDocument>) -> Table {
             Some(winner) => (shown(&winner.value), one.place(winner)),
             None => (Cow::Borrowed("-"), "no source that counts".to_owned()),
         };
-        from.push_str(doubt(effective.certainty));
+        from.push_str(doubt(one, effective.certainty));
         let read = observed.and_then(|observed| observed.read_of(one, winner?));
         table.row([&*effective.key, &value, &from, read.unwrap_or("not observed")].map(clean));
     }
     table
 }
 
-fn doubt(certainty: Certainty) -> &'static str {
+fn doubt(one: &Configuration, certainty: Certainty) -> &'static str {
     match certainty {
         Certainty::Exact => "",
         Certainty::Assumed => " (order assumed)",
-        Certainty::Unknown => " (unknown: a source could not be read)",
+        Certainty::Unknown if one.has_gaps() => " (unknown: a source could not be read)",
+        Certainty::Unknown => " (unknown)",
     }
 }
 
@@ -143,7 +144,26 @@ pub(crate) fn config_explain(
         None => "Culprit has not checked whether a program reads the value.".to_owned(),
     };
     let more = clean(&more);
-    format!("{}\n{more}\n", chains.join("\n"))
+    let (choices, findings) = (choices(one, output), concerning(one, output));
+    format!("{}{choices}\n{findings}{more}\n", chains.join("\n"))
+}
+
+/// What makes the files count that do not.
+fn choices(one: &Explained<'_>, output: &Output) -> String {
+    let choice = |(file, given): &(&str, String)| {
+        wrap(&clean(&format!("To use {file}: start with {given}")), output.width(), "  ")
+    };
+    one.choices().iter().map(choice).collect()
+}
+
+/// The findings that concern the keys, with a blank line behind them; nothing if there are none.
+fn concerning(one: &Explained<'_>, output: &Output) -> String {
+    let findings: Vec<ConfigFinding> = one.findings().into_iter().cloned().collect();
+    if findings.is_empty() {
+        String::new()
+    } else {
+        format!("{}\n", findings_of(&findings, output))
+    }
 }
 
 /// What a run has shown of the variables that set a key.
@@ -161,13 +181,23 @@ fn was_read(one: &Explained<'_>, observed: &ObservedDocument) -> String {
     }
 }
 
+/// The start of a long value.
+fn cut(value: &str) -> Cow<'_, str> {
+    /// More of a value fills a page, and explains nothing.
+    const MOST: usize = 400;
+    match value.char_indices().nth(MOST) {
+        Some((end, _)) => Cow::Owned(format!("{}… ({} bytes)", &value[..end], value.len())),
+        None => Cow::Borrowed(value),
+    }
+}
+
 /// The winner, then the others, the strongest first, each with the reason.
 fn chain(one: &Configuration, effective: &Effective, output: &Output) -> String {
     let winner = effective.winner.map(|at| &one.assignments[at]);
     let value = winner.map_or(Cow::Borrowed("-"), |winner| shown(&winner.value));
     let key = output.paint().strong(&clean(&effective.key));
-    let doubt = doubt(effective.certainty);
-    let mut text = format!("{key} = {}  [{}]{doubt}\n", clean(&value), one.profile);
+    let doubt = doubt(one, effective.certainty);
+    let mut text = format!("{key} = {}  [{}]{doubt}\n", clean(&cut(&value)), one.profile);
     let mut table = Table::new(&[
         ("", Align::Left),
         ("from", Align::Left),
@@ -184,7 +214,7 @@ fn chain(one: &Configuration, effective: &Effective, output: &Output) -> String 
         let cells = [
             format!("  {}", assignment.outcome),
             one.place(assignment),
-            shown(&assignment.value).into_owned(),
+            cut(&shown(&assignment.value)).into_owned(),
             why,
         ];
         table.row(cells.map(|cell| clean(&cell).into_owned()));

@@ -84,7 +84,7 @@ fn lab() -> Lab {
             "db.url: \"jdbc:x://h/d?user=u&password={SECRET}\"\n---\nspring.config.activate.on-profile: x\na: 1\n"
         ),
     );
-    write(&lab, "p/package.json", "{}");
+    write(&lab, "p/package.json", "{\"dependencies\": {\"dotenv\": \"17\"}}");
     write(&lab, "p/.env", &format!("DB_PASSWORD={SECRET}\nUNUSED=1\nMADE=x-${{DB_PASSWORD}}\n"));
     write(
         &lab,

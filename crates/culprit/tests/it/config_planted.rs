@@ -77,7 +77,10 @@ impl Planted {
                 ("application.yml", self.lines(|name, value| format!("{name}: '{value}'\n"))),
                 ("application.properties", self.lines(|name, value| format!("b.{name}={value}\n"))),
             ],
-            "dotenv" => vec![("package.json", "{}".to_owned()), (".env", self.lines(env))],
+            "dotenv" => vec![
+                ("package.json", "{\"dependencies\": {\"dotenv\": \"17\"}}".to_owned()),
+                (".env", self.lines(env)),
+            ],
             "compose" => vec![
                 (
                     "compose.yaml",

@@ -59,7 +59,14 @@ const STARTERS: &[(Files, &[&str])] = &[
         &["(dotnet)", "AllowedHosts", "--define launch=NAME"],
     ),
     (
-        &[("package.json", "{\"name\": \"shop\"}"), (".env", "PORT=3000\n"), ("index.js", "")],
+        &[
+            (
+                "package.json",
+                "{\"name\": \"shop\", \"scripts\": {\"start\": \"node --env-file=.env .\"}}",
+            ),
+            (".env", "PORT=3000\n"),
+            ("index.js", ""),
+        ],
         &["(dotenv)", "PORT", ".env:1"],
     ),
     (
