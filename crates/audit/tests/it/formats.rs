@@ -96,7 +96,7 @@ fn auto_finds_what_a_source_is_and_refuses_a_mixture() {
     let tables = tables.map(|format| (format, folder.path().join(format.to_string())));
     for (format, source) in files.iter().chain(&tables) {
         let store = folder.path().join(format!("auto-{format}"));
-        let options = import_options(&store, SourceFormat::Auto, &[source.clone()]);
+        let options = import_options(&store, SourceFormat::Auto, std::slice::from_ref(source));
         assert_eq!(run(&options).unwrap().format, *format);
     }
     let mixed = [files[0].1.clone(), files[1].1.clone()];
@@ -192,7 +192,7 @@ fn times_without_an_offset_are_those_of_the_zone() {
     std::fs::write(&file, local_log(&clocks)).unwrap();
     let starts = |zone: Option<&str>| {
         let store = folder.path().join(format!("store-{}", zone.unwrap_or("").replace('/', "-")));
-        let options = import_options(&store, SourceFormat::AccessLog, &[file.clone()]);
+        let options = import_options(&store, SourceFormat::AccessLog, std::slice::from_ref(&file));
         let zone = zone.map(|zone| Zone::parse(zone).unwrap());
         let imported = run(&ImportOptions { zone, ..options }).unwrap();
         let rows = Store::open(&store).unwrap().read::<InteractionRow>().unwrap();

@@ -90,7 +90,7 @@ fn newer_rows_replace_and_late_ones_are_counted() {
         std::fs::write(source.join(name), rows.concat()).unwrap();
     };
     file("1.ndjson", &[row(1, "2026-05-01", 1), row(2, "2026-05-10", 1)]);
-    run(&import_options(&store, SourceFormat::XdbJson, &[source.clone()])).unwrap();
+    run(&import_options(&store, SourceFormat::XdbJson, std::slice::from_ref(&source))).unwrap();
     // The first again and newer; one in time, and one that no export from the watermark would have.
     file("2.ndjson", &[row(1, "2026-05-11", 3), row(3, "2026-05-09", 1), row(4, "2026-05-02", 1)]);
     let done = refreshed(&store);
@@ -112,7 +112,7 @@ fn a_store_with_other_rows_than_its_sources_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let (source, store) = (folder.path().join("rows.ndjson"), folder.path().join("store"));
     std::fs::write(&source, [row(1, "2026-05-01", 1), row(2, "2026-05-02", 2)].concat()).unwrap();
-    run(&import_options(&store, SourceFormat::XdbJson, &[source.clone()])).unwrap();
+    run(&import_options(&store, SourceFormat::XdbJson, std::slice::from_ref(&source))).unwrap();
     // Its second row is gone, which an import cannot know.
     std::fs::write(&source, row(1, "2026-05-01", 1)).unwrap();
     let differences = refreshed(&store).differences.unwrap();
