@@ -158,7 +158,9 @@ fn the_documents_hold_the_documented_keys() {
         (
             "config-explain",
             "culprit config explain a --json",
-            "observed[].count observed[].grade observed[].variable",
+            "choices[].file choices[].start_with findings[].evidence[] findings[].fix[] \
+             findings[].id findings[].key findings[].severity findings[].title findings[].why \
+             observed[].count observed[].grade observed[].variable",
         ),
         ("config-vars", "DB_URI=1 culprit config vars --json", ""),
         ("config-profiles", "culprit config profiles --json", ""),
