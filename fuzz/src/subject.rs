@@ -50,7 +50,10 @@ impl Subject {
                 SourceFormat::ALL
                     .iter()
                     .copied()
-                    .filter(|format| *format != SourceFormat::Auto)
+                    // A database is copied out as CSV, which has a reader of its own here.
+                    .filter(|format| {
+                        !matches!(format, SourceFormat::Auto | SourceFormat::XdbPostgres)
+                    })
                     .map(Self::Audit),
             )
             .chain(LISTS.map(Self::RobotList))

@@ -83,7 +83,8 @@ mod tests {
     fn keys_are_joined_with_what_was_read() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(".env"), "A=1\nB=2\n").unwrap();
-        std::fs::write(folder.path().join("package.json"), "{}").unwrap();
+        let package = "{\"dependencies\": {\"dotenv\": \"18\"}}";
+        std::fs::write(folder.path().join("package.json"), package).unwrap();
         let json = |files: &str| {
             format!(
                 "{{\"subject\": \"x\", \"variables\": [{{\"name\": \"B\", \"grade\": \"value_read\", \"count\": 2, \"observations\": []}}], \"files\": {files}}}"
