@@ -89,8 +89,12 @@ impl Lab {
     }
 
     fn script(&self, data: &str, options: &[&str]) -> String {
+        self.try_script(data, options).expect("perf script")
+    }
+
+    fn try_script(&self, data: &str, options: &[&str]) -> Result<String, String> {
         let words = [&["script", "--no-inline", "-i", data], options].concat();
-        String::from_utf8_lossy(&self.perf(&words).expect("perf script")).into_owned()
+        Ok(String::from_utf8_lossy(&self.perf(&words)?).into_owned())
     }
 }
 
@@ -315,7 +319,15 @@ fn texts_with_a_time_or_call_chains_are_known_by_themselves() {
         &["--header"],
         &["-L"],
     ] {
-        let text = lab.script("chains", options);
+        let text = match lab.try_script("chains", options) {
+            Ok(text) => text,
+            // perf gives up where a sample is in a program of BPF, which other tests load at the same time.
+            Err(why) if why.contains("addr2line bpf_prog") => {
+                println!("skipped: {options:?}: {why}");
+                continue;
+            }
+            Err(why) => panic!("{options:?}: {why}"),
+        };
         let read = read_bytes("x", text.clone().into_bytes(), None);
         let read = read.unwrap_or_else(|error| panic!("{options:?}: {error}\n{text}"));
         assert_eq!(read.format, Format::PerfScript, "{options:?}");
