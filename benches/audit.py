@@ -10,25 +10,10 @@ interaction. CPU seconds count when the machine is shared.
 import argparse
 import json
 import os
-import resource
 import shutil
-import subprocess
-import sys
 import tempfile
-import time
 
-
-def measured(command):
-    """Wall-clock and CPU seconds of a command, and what it printed."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    began = time.monotonic()
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    wall = time.monotonic() - began
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)} ended with {done.returncode}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return wall, cpu, done.stdout
+from measured import measured
 
 
 def size(folder):
@@ -40,7 +25,7 @@ def imports(program, folder, form, source):
     """Imports a source into a new store and prints what it took."""
     store = os.path.join(folder, f"store-{form}")
     shutil.rmtree(store, ignore_errors=True)
-    wall, cpu, out = measured([program, "audit", "import", "--json", "--from", form, source, "-o", store])
+    wall, cpu, _, out = measured([program, "audit", "import", "--json", "--from", form, source, "-o", store])
     counts = json.loads(out)["counts"]
     read = size(source) if os.path.isdir(source) else os.path.getsize(source)
     interactions = max(counts["interactions"], 1)

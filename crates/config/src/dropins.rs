@@ -176,12 +176,8 @@ impl Reader<'_> {
             }
             at = below_root(&at, &target);
         }
-        let is_empty = |name: &str| {
-            let bytes = || self.root.read(Path::new(name)).bytes;
-            self.is_file(name) && bytes().is_some_and(|bytes| bytes.is_empty())
-        };
         match at == file {
-            _ if is_empty(&at) => FileKind::Mask,
+            _ if self.root.is_empty_file(&at) => FileKind::Mask,
             true => FileKind::Plain,
             false => FileKind::Link(at),
         }

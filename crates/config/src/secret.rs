@@ -304,9 +304,9 @@ fn gives_a_password(text: &str) -> bool {
     let is_database = ["mysql", "mariadb", "sqlcmd"].iter().any(|name| program.starts_with(name));
     let attached =
         |word: &&str| ["-p", "-P"].iter().any(|option| word.len() > 2 && word.starts_with(option));
-    let users =
+    let mut users =
         words.windows(2).filter(|two| matches!(two[0], "-u" | "--user" | "-U" | "--proxy-user"));
-    is_database && words.iter().any(attached) || users.clone().any(|two| two[1].contains(':'))
+    is_database && words.iter().any(attached) || users.any(|two| two[1].contains(':'))
 }
 
 /// An address of a web hook without what proves that the sender may use it: the path behind a host or a part
@@ -456,10 +456,8 @@ fn without_secret_pairs(text: &str) -> Option<Option<String>> {
     let names = |part: &str| {
         let (name, value) = part.split_once(['=', ':'])?;
         // `//registry.example/:_authToken=x` of npm: the name is behind the address.
-        let (name, value) = match value.split_once('=').filter(|_| name.starts_with("//")) {
-            Some((name, value)) => (name, value),
-            None => (name, value),
-        };
+        let behind = value.split_once('=').filter(|_| name.starts_with("//"));
+        let (name, value) = behind.unwrap_or((name, value));
         let name =
             name.rsplit(['?', ' ', ',', '{', '"', '\'']).find(|word| !word.trim().is_empty())?;
         Some((name.trim().to_owned(), value.to_owned()))

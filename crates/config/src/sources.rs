@@ -254,6 +254,20 @@ impl Root {
         }
     }
 
+    /// Whether a path has a file of no bytes that is no link.
+    pub(crate) fn is_empty_file(&self, path: &str) -> bool {
+        match &self.files {
+            Some(files) => {
+                let bytes = || files.read(Path::new(path)).bytes;
+                self.is_plain_file(path) && bytes().is_some_and(|bytes| bytes.is_empty())
+            }
+            None => {
+                let found = self.path.join(path).symlink_metadata();
+                found.is_ok_and(|found| found.is_file() && found.len() == 0)
+            }
+        }
+    }
+
     /// Whether a path has a file that is no link.
     pub(crate) fn is_plain_file(&self, path: &str) -> bool {
         match &self.files {
@@ -381,7 +395,11 @@ impl Root {
         let (mut files, mut folders) = (Vec::new(), Vec::new());
         for name in self.names(folder) {
             let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
-            let is_folder = self.link(&path).is_none() && self.is_folder(&path);
+            let is_folder = match &self.files {
+                Some(files) => files.link(&path).is_none() && self.is_folder(&path),
+                // One look, which follows no link: there may be thousands of files.
+                None => self.path.join(&path).symlink_metadata().is_ok_and(|found| found.is_dir()),
+            };
             if is_folder { folders.push(path) } else { files.push(path) }
         }
         files.sort();

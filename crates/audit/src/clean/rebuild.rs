@@ -21,7 +21,7 @@ use super::make::{check_guards, store_digest};
 use super::plan::CleanLevel;
 use crate::error::Error;
 use crate::schema::{
-    Bytes, Contact, Facet, InteractionId, InteractionRow, LabelRow, LongValue, OwnerKind, PageView,
+    Contact, Facet, InteractionId, InteractionRow, LabelRow, LongValue, OwnerKind, PageView,
     Partition, TABLES, VisitEvent, VisitTraffic,
 };
 use crate::store::{Draft, FilePlace, Manifest, Store, StoreFile};
@@ -225,26 +225,7 @@ impl Source<'_> {
         let mut changed = false;
         for row in rows.iter_mut().filter(|row| leaving.contacts.contains(&row.contact_id.0)) {
             changed = true;
-            *row = Contact {
-                contact_id: row.contact_id,
-                guid_high: row.guid_high,
-                guid_low: row.guid_low,
-                shard: row.shard,
-                recorded: false,
-                shards: 0,
-                created: None,
-                last_modified: None,
-                token_high: None,
-                token_low: None,
-                known: false,
-                identifiers: 0,
-                classification: None,
-                override_classification: None,
-                reported_interactions: None,
-                facets_bytes: Bytes(0),
-                source_id: None,
-                source_row: None,
-            };
+            *row = Contact::named(row.contact_id, [row.guid_high, row.guid_low], row.shard);
         }
         if changed {
             draft.replace(&self.place(), &rows)?;

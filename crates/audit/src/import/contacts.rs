@@ -54,24 +54,9 @@ impl Contacts {
         self.index.insert(guid, key);
         self.passing.push(Passing { facets_until: i64::MIN, identifiers: 0 });
         self.rows.push(Contact {
-            contact_id: ContactKey(u64::from(key)),
-            guid_high: guid[0],
-            guid_low: guid[1],
-            shard,
             recorded: from_log,
             shards: u32::from(from_log),
-            created: None,
-            last_modified: None,
-            token_high: None,
-            token_low: None,
-            known: false,
-            identifiers: 0,
-            classification: None,
-            override_classification: None,
-            reported_interactions: None,
-            facets_bytes: Bytes(0),
-            source_id: None,
-            source_row: None,
+            ..Contact::named(ContactKey(u64::from(key)), guid, shard)
         });
         self.changed.insert(shard);
         key

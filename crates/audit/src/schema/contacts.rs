@@ -48,3 +48,30 @@ table! {
         source_row: Option<u64>,
     }
 }
+
+impl Contact {
+    /// A contact that only interactions or facets name: nothing is known of it but its GUID and its shard.
+    #[must_use]
+    pub fn named(contact_id: ContactKey, [guid_high, guid_low]: [u64; 2], shard: u32) -> Self {
+        Self {
+            contact_id,
+            guid_high,
+            guid_low,
+            shard,
+            recorded: false,
+            shards: 0,
+            created: None,
+            last_modified: None,
+            token_high: None,
+            token_low: None,
+            known: false,
+            identifiers: 0,
+            classification: None,
+            override_classification: None,
+            reported_interactions: None,
+            facets_bytes: Bytes(0),
+            source_id: None,
+            source_row: None,
+        }
+    }
+}

@@ -69,24 +69,10 @@ pub(crate) fn interactions(visits: &[Visit]) -> Vec<InteractionRow> {
 /// One contact.
 pub(crate) fn contact(key: u64) -> Contact {
     Contact {
-        contact_id: ContactKey(key),
-        guid_high: key,
-        guid_low: 0,
-        shard: 0,
         recorded: true,
         shards: 1,
-        created: None,
-        last_modified: None,
-        token_high: None,
-        token_low: None,
-        known: false,
-        identifiers: 0,
-        classification: None,
-        override_classification: None,
-        reported_interactions: None,
         facets_bytes: culprit_audit::schema::Bytes(100),
-        source_id: None,
-        source_row: None,
+        ..Contact::named(ContactKey(key), [key, 0], 0)
     }
 }
 

@@ -7,7 +7,7 @@ use culprit_report::html::{Axis, Markup, Tick, area, below, beside, path, pictur
 use culprit_report::percent;
 
 use super::super::text::size;
-use super::{PEOPLE, ROBOTS, legend, numbers, table};
+use super::{PEOPLE, ROBOTS, exactly, legend, numbers, table};
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 240.0;
@@ -134,7 +134,7 @@ fn days_below(spans: &[Span]) -> Vec<Tick> {
 
 fn visits(figure: &mut Markup, spans: &[Span]) {
     let largest = spans.iter().map(|span| span.before.visits).max().unwrap_or(0);
-    let axis = Axis::linear((0.0, count(largest.max(1)) * 1.05), BOTTOM, TOP);
+    let axis = Axis::linear((0.0, exactly(largest.max(1)) * 1.05), BOTTOM, TOP);
     let (lefts, width) = columns(spans);
     let gap = if width > 4.0 { 1.0 } else { 0.0 };
     figure.element("div", &[("class", "scroll")], |body| {
@@ -143,7 +143,7 @@ fn visits(figure: &mut Markup, spans: &[Span]) {
             below(svg, &days_below(spans), BOTTOM, BOTTOM);
             for (span, left) in spans.iter().zip(lefts) {
                 let (people, all) =
-                    (axis.at(count(span.after.visits)), axis.at(count(span.before.visits)));
+                    (axis.at(exactly(span.after.visits)), axis.at(exactly(span.before.visits)));
                 let day = day_text(Some(span.first));
                 let robots = span.before.visits - span.after.visits;
                 let right = left + width - gap;
@@ -183,10 +183,5 @@ fn pages(figure: &mut Markup, spans: &[Span]) {
 
 #[expect(clippy::cast_precision_loss, reason = "some hundred columns")]
 fn float(value: usize) -> f64 {
-    value as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a height in pixels")]
-fn count(value: u64) -> f64 {
     value as f64
 }

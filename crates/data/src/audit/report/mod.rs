@@ -199,6 +199,12 @@ fn legend(body: &mut Markup, entries: &[(&str, &str)]) {
     });
 }
 
+/// A count as the length of what is drawn.
+#[expect(clippy::cast_precision_loss, reason = "a length in pixels")]
+fn exactly(count: u64) -> f64 {
+    count as f64
+}
+
 /// The classes of the colours of people and of robots.
 const PEOPLE: &str = "arm-0";
 const ROBOTS: &str = "arm-1";

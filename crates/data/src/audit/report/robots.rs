@@ -5,7 +5,7 @@ use culprit_report::html::Markup;
 
 use super::super::question::recognised_text;
 use super::bars::{Bar, bars};
-use super::{PEOPLE, ROBOTS, legend};
+use super::{PEOPLE, ROBOTS, exactly, legend};
 
 /// Groups that are shown.
 const SHOWN: usize = 15;
@@ -24,7 +24,7 @@ pub(super) fn section(body: &mut Markup, report: &RobotReport) {
         let bar = |group: &RobotGroup| Bar {
             name: name(group).to_owned(),
             class: if is_robot(group) { ROBOTS } else { PEOPLE },
-            value: count(group.counts.interactions),
+            value: exactly(group.counts.interactions),
             text: group.counts.interactions.to_string(),
         };
         body.element("figure", &[], |figure| {
@@ -77,9 +77,4 @@ fn evidence(body: &mut Markup, group: &RobotGroup) {
             });
         });
     });
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a length in pixels")]
-fn count(value: u64) -> f64 {
-    value as f64
 }

@@ -7,7 +7,7 @@ use culprit_report::percent;
 
 use super::super::text::size;
 use super::bars::{Bar, bars};
-use super::{PEOPLE, ROBOTS, legend, numbers};
+use super::{PEOPLE, ROBOTS, exactly, legend, numbers};
 
 /// Paths that are drawn.
 const SHOWN: usize = 12;
@@ -36,7 +36,7 @@ pub(super) fn paths(body: &mut Markup, report: &BloatReport) {
             let bar = |path: &&culprit_audit::PathSizes| Bar {
                 name: path.path.clone(),
                 class: PEOPLE,
-                value: float(path.sizes.bytes),
+                value: exactly(path.sizes.bytes),
                 text: format!("{}, max {}", size(path.sizes.bytes), size(path.sizes.max)),
             };
             let drawn: Vec<Bar> = texts.iter().take(SHOWN).map(bar).collect();
@@ -95,18 +95,18 @@ pub(super) fn limits(body: &mut Markup, report: &CapReport) {
 }
 
 fn curve(figure: &mut Markup, report: &CapReport) {
-    let x = Axis::log(report.curve.iter().map(|point| float(point.limit)), LEFT, RIGHT);
+    let x = Axis::log(report.curve.iter().map(|point| exactly(point.limit)), LEFT, RIGHT);
     let y = Axis::linear((0.0, 1.0), BOTTOM, TOP);
     let course = |of: &dyn Fn(&CapPoint) -> f64| -> Vec<(f64, f64)> {
-        report.curve.iter().map(|point| (x.at(float(point.limit)), y.at(of(point)))).collect()
+        report.curve.iter().map(|point| (x.at(exactly(point.limit)), y.at(of(point)))).collect()
     };
-    let part = |part: u64, whole: u64| float(part) / float(whole.max(1));
+    let part = |part: u64, whole: u64| exactly(part) / exactly(whole.max(1));
     figure.element("div", &[("class", "scroll")], |body| {
         picture(body, (WIDTH, HEIGHT), "Bytes saved and values cut by limit", |svg| {
             beside(svg, &y.ticks(Unit::Share), LEFT, RIGHT);
             below(svg, &x.ticks(Unit::Bytes), TOP, BOTTOM);
             if let Some(limit) = report.suggested {
-                let at = x.at(float(limit));
+                let at = x.at(exactly(limit));
                 line(svg, "median", (at, TOP), (at, BOTTOM));
                 words(svg, "label middle", (at, TOP - 6.0), &format!("suggested: {limit} bytes"));
             }
@@ -114,9 +114,4 @@ fn curve(figure: &mut Markup, report: &CapReport) {
             path(svg, &format!("course {ROBOTS}"), &course(&|p| part(p.cut, report.values)));
         });
     });
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a length in pixels")]
-fn float(value: u64) -> f64 {
-    value as f64
 }
