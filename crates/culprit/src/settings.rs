@@ -356,8 +356,8 @@ mod tests {
     #[test]
     fn a_file_gives_defaults_and_the_command_line_wins() {
         let settings = settings("[record]\nfrequency = 250\n");
-        assert_eq!(record(&settings, &["--", "ls"]).frequency, 250);
-        assert_eq!(record(&settings, &["-F", "7", "--", "ls"]).frequency, 7);
+        assert_eq!(record(&settings, &["--", "ls"]).frequency, Some(250));
+        assert_eq!(record(&settings, &["-F", "7", "--", "ls"]).frequency, Some(7));
     }
 
     #[test]

@@ -69,8 +69,10 @@ pub struct Meta {
     pub kernel: String,
     /// CPUs online.
     pub cpus: u32,
-    /// Clock samples a second of CPU time.
+    /// Clock samples a second of CPU time, at first.
     pub frequency: u32,
+    /// The same from the second second of a long recording on; 0 where the rate stayed.
+    pub later_frequency: u32,
     /// Bytes of ring memory, bytes of buffers at most: the recorder's memory bound.
     pub recorder_memory_bytes: u64,
     /// CPU time that the recorder itself used until the recording ended.
@@ -99,6 +101,7 @@ impl Default for Meta {
             kernel: String::new(),
             cpus: 0,
             frequency: 0,
+            later_frequency: 0,
             recorder_memory_bytes: 0,
             recorder_cpu: Nanos::ZERO,
             complete: true,

@@ -108,7 +108,7 @@ pub use events::{Stacks, Wakers};
 pub use extras::{AllocationTrace, Extras};
 pub use finish::{Ending, Finished};
 pub use pace::DEFAULT_STACK_RATE;
-pub use plan::{HOST_FACT, HelpedRuntime, Options, Plan, Target, USUAL_FREQUENCY, plan};
+pub use plan::{ClockRate, HOST_FACT, HelpedRuntime, Options, Plan, Target, plan};
 pub use probes::{ActivityEnds, ActivityProbe, Function, probe_cost};
 pub use sampler::{DEFAULT_SAMPLING_BYTES, SAMPLER_FILE_NAME, sampler_library};
 pub use session::{Armed, Progress, StopHandle, Waiting};

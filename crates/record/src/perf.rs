@@ -386,6 +386,14 @@ impl EventSource for PerfSource {
         event.is_some_and(|event| set_period(event.fd.as_fd(), period).is_ok())
     }
 
+    fn set_clock_period(&mut self, period: u64) {
+        let clocks = self.events.iter().filter(|event| event.shape.role == Role::Clock);
+        for event in clocks.filter(|event| !event.copied) {
+            // It only fails on a period that the kernel would not have taken at first.
+            let _ = set_period(event.fd.as_fd(), period);
+        }
+    }
+
     fn stop(&mut self) {
         for event in &self.events {
             // Only fails on a descriptor that is no event, which these are not.

@@ -6,6 +6,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use culprit_model::{Pid, Rung, Runtime};
 
@@ -16,13 +17,42 @@ use crate::ladder::{Limits, Rights, WakerPoints, explain, online_cpus, refusal};
 use crate::pace::DEFAULT_STACK_RATE;
 use crate::perf::RingSizes;
 
-/// Clock samples a second of CPU time when nothing else is asked for.
-///
-/// Not 500, so that what happens every some milliseconds is neither always hit nor never. A sample takes
-/// some 20 us from the program, most of it for the timer's interrupt: at twice the rate, programs of
-/// language runtimes were 3 percent of wall time slower (docs/performance.md). Samples only divide the
-/// time on a CPU, which is known from the switches, among functions.
-pub const USUAL_FREQUENCY: u32 = 499;
+/// How often the clock samples a second of CPU time: at first, and from [`ClockRate::EASED_AFTER`] on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockRate {
+    /// Samples a second at first, 1 to 10,000.
+    pub first: u32,
+    /// Samples a second later; none for the same. Where running processes are recorded one by one, the
+    /// kernel cannot change the rate, and it stays as at first.
+    pub later: Option<u32>,
+}
+
+impl ClockRate {
+    /// The rate when nothing else is asked for.
+    ///
+    /// Not 500, so that what happens every some milliseconds is neither always hit nor never. A sample
+    /// takes some 20 us from the program, most of it for the timer's interrupt: at twice the rate,
+    /// programs of language runtimes were 3 percent of wall time slower (docs/performance.md). Samples
+    /// only divide the time on a CPU, which is known from the switches, among functions: a short run
+    /// needs them close together, a long one has enough of them anyway.
+    pub const USUAL: Self = Self { first: 499, later: Some(199) };
+
+    /// When the later rate begins, after the start of the recording: 1,000 samples of a busy thread tell
+    /// a share to within 3 points.
+    pub const EASED_AFTER: Duration = Duration::from_secs(2);
+
+    /// The same rate from the start to the end, 1 to 10,000 a second.
+    #[must_use]
+    pub const fn fixed(rate: u32) -> Self {
+        Self { first: rate, later: None }
+    }
+
+    /// What the user asked for; the usual rate where that is nothing.
+    #[must_use]
+    pub fn asked(rate: Option<u32>) -> Self {
+        rate.map_or(Self::USUAL, Self::fixed)
+    }
+}
 
 /// The fact that names the machine that recorded, as the kernel has it.
 pub const HOST_FACT: &str = "host.name";
@@ -49,8 +79,8 @@ pub struct Options {
     pub output: PathBuf,
     /// The highest rung to use, where a higher one would be allowed.
     pub highest: Rung,
-    /// Clock samples a second of CPU time, 1 to 10,000.
-    pub frequency: u32,
+    /// How often the clock samples CPU time.
+    pub clock: ClockRate,
     /// How user stacks are found.
     pub stacks: Stacks,
     /// Stacks of switches a second and CPU at most; above that, only some switches get their own
@@ -86,14 +116,14 @@ pub struct HelpedRuntime {
 }
 
 impl Options {
-    /// The usual recording of a target: [`USUAL_FREQUENCY`], stacks as `auto`.
+    /// The usual recording of a target: [`ClockRate::USUAL`], stacks as `auto`.
     #[must_use]
     pub fn new(target: Target, output: impl Into<PathBuf>) -> Self {
         Self {
             target,
             output: output.into(),
             highest: Rung::Full,
-            frequency: USUAL_FREQUENCY,
+            clock: ClockRate::USUAL,
             stacks: Stacks::Auto,
             stack_rate: Some(DEFAULT_STACK_RATE),
             wakers: Wakers::Threads,
@@ -200,7 +230,7 @@ impl Plan {
     pub(crate) fn events(&self, paced: bool) -> Vec<crate::attr::EventSpec> {
         let choice = EventChoice {
             kernel: self.rights.kernel.is_ok(),
-            frequency: self.options.frequency.clamp(1, 10_000),
+            frequency: self.options.clock.first.clamp(1, 10_000),
             stacks: self.options.stacks,
             waker_stacks: self.options.wakers == Wakers::WithStacks,
             wakers: self.wakers(),

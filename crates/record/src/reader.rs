@@ -23,6 +23,7 @@ use crate::files::{FileOpener, OpenedFile};
 use crate::interpreters::Notice;
 use crate::order::Chunk;
 use crate::pace::{DUMPS_SAVED, Pace};
+use crate::plan::ClockRate;
 use crate::probes::Request;
 use crate::runtimes::{EndedEarly, FolderOpener, NameFolder};
 use crate::source::{Dropped, EventSource, Ready};
@@ -124,7 +125,7 @@ pub(crate) struct Reader<S> {
     opened: Opened,
     last_round: u64,
     paces: FxHashMap<(u32, Role), Pace>,
-    rates: SwitchRates,
+    rates: SampleRates,
     prober: Option<Sender<Request>>,
     interpreters: Sender<Notice>,
 }
@@ -139,21 +140,40 @@ pub(crate) struct Lines {
     pub(crate) stop: Arc<AtomicBool>,
     /// Bytes on the way.
     pub(crate) budget: Arc<Budget>,
-    /// How often switches are sampled.
-    pub(crate) rates: SwitchRates,
+    /// How often the program is looked at.
+    pub(crate) rates: SampleRates,
     /// Who wants to know what is mapped, to place probes there.
     pub(crate) prober: Option<Sender<Request>>,
     /// To who reads interpreters: processes that map code may have one.
     pub(crate) interpreters: Sender<Notice>,
 }
 
-/// How often switches are sampled, a second and CPU, at most; none for always.
+/// How often the program is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct SwitchRates {
-    /// With a stack by frame pointers.
+pub(crate) struct SampleRates {
+    /// Stacks by frame pointers at switches, a second and CPU, at most; none for always.
     pub(crate) stacks: Option<u32>,
-    /// With a dump.
+    /// Dumps at switches, likewise.
     pub(crate) dumps: Option<u32>,
+    /// From when on the clock samples less often; none for never.
+    pub(crate) clock: Option<EasedClock>,
+}
+
+/// A lower rate of the clock's samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EasedClock {
+    /// From when on: `CLOCK_MONOTONIC`, ns.
+    from: u64,
+    /// CPU time from one sample to the next, ns.
+    period: u64,
+}
+
+impl EasedClock {
+    /// The rate, samples a second, of a recording that began then.
+    pub(crate) fn new(began: u64, rate: u32) -> Self {
+        let period = 1_000_000_000 / u64::from(rate.max(1));
+        Self { from: began.saturating_add(nanos(ClockRate::EASED_AFTER)), period }
+    }
 }
 
 impl<S: EventSource> Reader<S> {
@@ -242,6 +262,9 @@ impl<S: EventSource> Reader<S> {
         let discarded =
             if self.budget.exhausted() { self.discard(first) } else { Discarded::default() };
         let thinned = self.set_paces(began);
+        if let Some(eased) = self.rates.clock.take_if(|eased| began >= eased.from) {
+            self.source.set_clock_period(eased.period);
+        }
         let chunks = std::mem::take(&mut self.pending);
         self.budget.take(chunks.iter().map(|chunk| chunk.words.len() * 8).sum());
         let horizon = if last { u64::MAX } else { self.last_round };
@@ -337,4 +360,46 @@ fn count_records(chunk: &Chunk) -> u64 {
 
 fn nanos(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Crew;
+
+    /// A source without records that notes the period of its clock.
+    #[derive(Default)]
+    struct Clock(Vec<u64>);
+
+    impl EventSource for Clock {
+        fn shapes(&self) -> EventShapes {
+            EventShapes::default()
+        }
+
+        fn wait(&mut self, _: Duration) -> std::io::Result<Ready> {
+            Ok(Ready::Nothing)
+        }
+
+        fn drain(&mut self, _: &[Stream], _: &mut Vec<Vec<u64>>, _: &mut Vec<Chunk>) {}
+
+        fn set_clock_period(&mut self, period: u64) {
+            self.0.push(period);
+        }
+    }
+
+    /// The periods that are set in two rounds of a recording that began so long ago.
+    fn periods(age: Duration) -> Vec<u64> {
+        let began = monotonic_ns().saturating_sub(nanos(age));
+        let rates = SampleRates { clock: Some(EasedClock::new(began, 250)), ..Default::default() };
+        let crew = Crew::new(rates);
+        let mut reader = Reader::new(Clock::default(), Opener::default(), Vec::new(), crew.lines);
+        assert!(reader.round(false) && reader.round(false), "somebody listens");
+        reader.source.0
+    }
+
+    #[test]
+    fn the_clock_is_eased_once_and_only_after_its_time() {
+        assert_eq!(periods(ClockRate::EASED_AFTER), [4_000_000]);
+        assert_eq!(periods(ClockRate::EASED_AFTER / 4), []);
+    }
 }

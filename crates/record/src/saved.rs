@@ -147,7 +147,7 @@ mod tests {
     use crate::handle::Context;
     use crate::ladder::{Rights, online_cpus};
     use crate::perf::{Attachment, PerfSource, RingSizes};
-    use crate::reader::{Opener, Reader, SwitchRates};
+    use crate::reader::{Opener, Reader, SampleRates};
     use crate::session::Crew;
     use crate::worker::{Worker, kernel_symbols};
 
@@ -164,7 +164,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("room");
         let path = folder.path().join("replayed.culprit");
         let spool = SpoolWriter::create(&path, &Meta::default(), SpoolOptions::default());
-        let crew = Crew::new(SwitchRates::default());
+        let crew = Crew::new(SampleRates::default());
         let context = Context { switch_stacks: true, ..Context::default() };
         let source = SavedSource::new(saved);
         let kernel = std::thread::spawn(kernel_symbols);

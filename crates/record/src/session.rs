@@ -34,7 +34,7 @@ use crate::perf::PerfSource;
 use crate::plan::{HOST_FACT, Plan, Target};
 use crate::poller::{Poller, Roster};
 use crate::probes::{Definitions, News, Opening, Prober, Request, Scene, Toll, Way};
-use crate::reader::{Budget, Lines, Opener, Reader, SwitchRates};
+use crate::reader::{Budget, EasedClock, Lines, Opener, Reader, SampleRates};
 use crate::runtimes::FolderOpener;
 use crate::source::{EventSource, NoEvents};
 use crate::subjects::{SubjectKind, Subjects, processes_with_threads, tids};
@@ -159,9 +159,11 @@ impl Plan {
         let spool = SpoolWriter::create(&self.options.output, &meta, bound)?;
         let started = source.as_mut().map(|source| self.start(source, &events, &subjects));
         let early = started.transpose()?.unwrap_or_default();
-        let mut crew = Crew::new(SwitchRates {
+        let later = self.options.clock.later.filter(|_| paced);
+        let mut crew = Crew::new(SampleRates {
             stacks: self.options.stack_rate,
             dumps: self.options.stacks.dump_rate(),
+            clock: later.map(|rate| EasedClock::new(start.monotonic, rate)),
         });
         let prober = self.prober(&subjects, source.as_mut(), crew.news)?;
         let (requests, of_prober) = channel();
@@ -204,7 +206,11 @@ impl Plan {
             stop: Arc::clone(&crew.stop_poller),
         };
         Ok(Armed {
-            meta: Meta { recorder_memory_bytes: (rings + BUFFER_BYTES) as u64, ..meta },
+            meta: Meta {
+                recorder_memory_bytes: (rings + BUFFER_BYTES) as u64,
+                later_frequency: later.unwrap_or(0),
+                ..meta
+            },
             output: self.options.output.clone(),
             root: waiting.pid,
             target: self.options.target,
@@ -356,7 +362,7 @@ impl Plan {
             degraded: self.degraded.clone(),
             kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
             cpus: u32::try_from(self.cpus.len()).unwrap_or(u32::MAX),
-            frequency: self.options.frequency,
+            frequency: self.options.clock.first,
             recorder_memory_bytes: self.memory_bytes(),
             complete: false,
             ..Meta::default()
@@ -501,7 +507,7 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    pub(crate) fn new(rates: SwitchRates) -> Self {
+    pub(crate) fn new(rates: SampleRates) -> Self {
         let (batches_in, batches) = channel();
         let (spares, spares_out) = channel();
         let (readings_in, readings) = channel();

@@ -48,6 +48,9 @@ pub(crate) trait EventSource: Send {
         false
     }
 
+    /// From now on, the clock samples after each `period` ns of CPU time, where that can be changed.
+    fn set_clock_period(&mut self, _period: u64) {}
+
     /// Ends recording; what was recorded can still be drained.
     fn stop(&mut self) {}
 

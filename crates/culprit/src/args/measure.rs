@@ -73,9 +73,9 @@ pub(crate) struct MeasureArgs {
     /// Exit with 1 if a verdict is one of these
     #[arg(long, value_name = "VERDICT", value_delimiter = ',')]
     pub fail_on: Vec<FailOnVerdict>,
-    /// Clock samples per second of CPU time in the recorded rounds
-    #[arg(long, short = 'F', value_name = "HZ", default_value_t = culprit_record::USUAL_FREQUENCY, env = crate::settings::variables::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub frequency: u32,
+    /// Clock samples per second of CPU time in the recorded rounds. By default 499, after 2 s 199
+    #[arg(long, short = 'F', value_name = "HZ", env = crate::settings::variables::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub frequency: Option<u32>,
     /// What is set for language runtimes
     #[command(flatten)]
     pub runtimes: RuntimeArgs,

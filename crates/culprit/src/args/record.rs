@@ -41,9 +41,9 @@ pub(crate) struct RecordArgs {
     /// Replace the file at `--output`
     #[arg(long)]
     pub force: bool,
-    /// Clock samples per second of CPU time
-    #[arg(long, short = 'F', value_name = "HZ", default_value_t = culprit_record::USUAL_FREQUENCY, env = variables::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub frequency: u32,
+    /// Clock samples per second of CPU time. By default 499, after 2 s 199
+    #[arg(long, short = 'F', value_name = "HZ", env = variables::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub frequency: Option<u32>,
     /// End the recording and the command after this time: `10`, `500ms`
     #[arg(long, short, value_name = "SECS", value_parser = parse::limit)]
     pub duration: Option<Nanos>,

@@ -40,9 +40,9 @@ pub(crate) struct WhyArgs {
     /// End a run after this time: `10`, `500ms`. For commands that do not end by themselves
     #[arg(long, short, value_name = "SECS", value_parser = parse::limit)]
     pub duration: Option<Nanos>,
-    /// Clock samples per second of CPU time
-    #[arg(long, short = 'F', value_name = "HZ", default_value_t = culprit_record::USUAL_FREQUENCY, env = variables::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub frequency: u32,
+    /// Clock samples per second of CPU time. By default 499, after 2 s 199
+    #[arg(long, short = 'F', value_name = "HZ", env = variables::FREQUENCY, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub frequency: Option<u32>,
     /// How to unwind user stacks
     #[arg(long, value_name = "HOW", default_value = "auto", env = variables::STACKS)]
     pub stacks: Stacks,

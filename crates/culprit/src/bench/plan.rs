@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use culprit_engine::stats::Stopping;
 use culprit_place::PlaceSpec;
-use culprit_record::Extras;
+use culprit_record::{ClockRate, Extras};
 
 use super::parameters::{Parameters, combinations};
 use super::words;
@@ -156,7 +156,7 @@ impl Plan {
                 folder,
                 rounds: args.record_rounds,
                 settings: Settings {
-                    frequency: args.frequency,
+                    clock: ClockRate::asked(args.frequency),
                     stacks: Stacks::Auto,
                     extras: Extras::default(),
                     max_event_bytes: None,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use culprit_engine::stats::Stopping;
 use culprit_model::Nanos;
 use culprit_place::{Command, PlaceSpec, Stdio};
-use culprit_record::Extras;
+use culprit_record::{ClockRate, Extras};
 use serde_json::Value;
 
 use super::case::{Case, Course, Pair};
@@ -354,7 +354,7 @@ fn plan(pair: &Pair, effort: Effort, folder: &Path) -> Result<Plan, Failure> {
             folder: CaseFolder::recordings_in(folder),
             rounds: recorded,
             settings: Settings {
-                frequency: culprit_record::USUAL_FREQUENCY,
+                clock: ClockRate::USUAL,
                 stacks: Stacks::Auto,
                 extras: Extras::default(),
                 max_event_bytes: None,

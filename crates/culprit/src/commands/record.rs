@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use culprit_model::{Pid, Recording};
 use culprit_place::{Cgroup, Command, PlaceSpec, SharedLibrary, Stdio};
-use culprit_record::{ActivityProbe, AllocationTrace, Extras, SocketActivity, Target};
+use culprit_record::{ActivityProbe, AllocationTrace, ClockRate, Extras, SocketActivity, Target};
 use serde::Serialize;
 
 use crate::args::{ActivityArg, Allocations, RecordArgs};
@@ -60,7 +60,7 @@ impl Plan {
         let subject = subject(args)?;
         let sampler = sampler(args.alloc, &subject)?;
         let settings = Settings {
-            frequency: args.frequency,
+            clock: ClockRate::asked(args.frequency),
             stacks: args.stacks,
             extras: Extras {
                 allocations: args.alloc.map(|_| trace(sampler.as_ref())),

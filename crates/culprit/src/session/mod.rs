@@ -15,7 +15,7 @@ mod sampler;
 use std::path::{Path, PathBuf};
 
 use culprit_model::{KeptConfiguration, Meta, Recording};
-use culprit_record::{Armed, Ending, Extras, Options, Plan, Stacks, Target};
+use culprit_record::{Armed, ClockRate, Ending, Extras, Options, Plan, Stacks, Target};
 
 use crate::args;
 use crate::failure::{Failure, chain};
@@ -29,8 +29,8 @@ pub(crate) use sampler::SamplerFolder;
 /// The options of a recording that every way of recording takes.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// Clock samples a second.
-    pub(crate) frequency: u32,
+    /// How often the clock samples CPU time.
+    pub(crate) clock: ClockRate,
     /// How user stacks are found.
     pub(crate) stacks: args::Stacks,
     /// What is counted besides time.
@@ -52,7 +52,7 @@ impl Settings {
     /// The recorder's options.
     pub(crate) fn options(&self, target: Target, output: &Path) -> Options {
         Options {
-            frequency: self.frequency,
+            clock: self.clock,
             stacks: match self.stacks {
                 args::Stacks::Auto => Stacks::Auto,
                 args::Stacks::Fp => Stacks::FramePointers,

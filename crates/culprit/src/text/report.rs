@@ -198,8 +198,12 @@ fn checks_text(digest: &Digest, paint: Paint) -> String {
         text.push_str("  --  not checked: the recorder did not read the kernel's schedstat\n");
     }
     let meta = &digest.recording.meta;
+    let later = match meta.later_frequency {
+        0 => String::new(),
+        later => format!(", later {later} Hz"),
+    };
     text.push_str(&format!(
-        "      access level `{}`, {} Hz, the recorder used {} of CPU time\n",
+        "      access level `{}`, {} Hz{later}, the recorder used {} of CPU time\n",
         meta.rung, meta.frequency, meta.recorder_cpu
     ));
     for reason in &meta.degraded {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use culprit_engine::calls::Patterns;
 use culprit_place::PlaceSpec;
-use culprit_record::Extras;
+use culprit_record::{ClockRate, Extras};
 
 use super::earlier::Earlier;
 use crate::args::{WhyArgs, Work};
@@ -88,7 +88,7 @@ impl Plan {
             work: args.work.clone(),
             limit: args.duration.map(|length| Duration::from_nanos(length.0)),
             settings: Settings {
-                frequency: args.frequency,
+                clock: ClockRate::asked(args.frequency),
                 stacks: args.stacks,
                 extras: Extras::default(),
                 max_event_bytes: None,
@@ -159,7 +159,7 @@ mod tests {
             work: None,
             limit: None,
             settings: Settings {
-                frequency: 99,
+                clock: ClockRate::fixed(99),
                 stacks: Stacks::Auto,
                 extras: Extras::default(),
                 max_event_bytes: None,

@@ -34,7 +34,7 @@ table! {
         kernel: Text,
         /// CPUs online.
         cpus: u32,
-        /// Clock samples a second of CPU time.
+        /// Clock samples a second of CPU time, at first.
         frequency: u32,
         /// CPU time that the recorder itself used.
         recorder_cpu: Nanos,
