@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use culprit_model::Text;
 
 use crate::evidence::Evidence;
-use crate::rule::Claim;
+use crate::rule::{Claim, Specificity};
 use crate::sites;
 
 /// How functions of the kernel begin.
@@ -30,7 +30,9 @@ pub(crate) fn joined(evidence: &Evidence<'_>, claims: Vec<Claim>) -> Vec<Claim> 
 type Joined = (Option<(Text, Text)>, usize, Claim);
 
 fn of_rule(evidence: &Evidence<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
-    if claims.len() < 2 {
+    // What is left of different causes is not alike, although it is left in one function.
+    let is_rest = |claim: &Claim| claim.specificity == Specificity::Remainder;
+    if claims.len() < 2 || claims.iter().any(is_rest) {
         return claims;
     }
     claims.sort_by_cached_key(|claim| {

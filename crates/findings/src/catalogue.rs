@@ -23,6 +23,7 @@ rules! {
     spawn_storm::SpawnStorm,
     network_wait::NetworkWait,
     serial_round_trips::SerialRoundTrips,
+    delayed_ack::DelayedAck,
     pipe_backpressure::PipeBackpressure,
     idle_await::IdleAwait,
     name_lookup_wait::NameLookupWait,
@@ -36,6 +37,8 @@ rules! {
     commit_batch_too_small::CommitBatchTooSmall,
     dirty_throttling::DirtyThrottling,
     random_read::RandomRead,
+    sequential_read::SequentialRead,
+    directory_scan::DirectoryScan,
     minor_fault_storm::MinorFaultStorm,
     memory_growth::MemoryGrowth,
     mapped_not_leaked::MappedNotLeaked,
@@ -52,6 +55,9 @@ rules! {
     atomic_contention::AtomicContention,
     spin_wait::SpinWait,
     syscall_storm::SyscallStorm,
+    futex_storm::FutexStorm,
+    signal_storm::SignalStorm,
+    timer_storm::TimerStorm,
     dynamic_link_startup::DynamicLinkStartup,
     descriptor_close_loop::DescriptorCloseLoop,
     clock_in_kernel::ClockInKernel,
@@ -64,6 +70,7 @@ rules! {
     neighbour_cpu::NeighbourCpu,
     cpu_quota_throttling::CpuQuotaThrottling,
     memory_limit_reclaim::MemoryLimitReclaim,
+    memory_limit_reread::MemoryLimitReread,
     log_driver_backpressure::LogDriverBackpressure,
     seccomp_cost::SeccompCost,
     slower_in_place::SlowerInPlace,
@@ -73,6 +80,7 @@ rules! {
     stacks_truncated::StacksTruncated,
     symbols_missing::SymbolsMissing,
     rights_missing::RightsMissing,
+    unexplained::Unexplained,
     ;
     probes: BRIDGE_NETWORK_COST, CONTAINER_LAYER_IO, EMULATED_ARCH, IMAGE_BLOAT, NOTIFY_BLIND,
     PUBLISH_PROXY, READER_CHOSE_POLLING, SHARED_FOLDER_FS,
@@ -131,6 +139,23 @@ mod tests {
         }
         let ids: BTreeSet<_> = catalogue().iter().map(|d| d.id).collect();
         assert_eq!(ids.len(), catalogue().len(), "an identifier is used twice");
+    }
+
+    #[test]
+    fn rules_yield_to_rules_without_circles() {
+        let page = |id: &str| catalogue().iter().find(|doc| doc.id == id);
+        for doc in catalogue() {
+            let mut open: Vec<&str> = doc.yields_to.to_vec();
+            let mut seen = BTreeSet::new();
+            while let Some(id) = open.pop() {
+                let other = page(id).unwrap_or_else(|| panic!("{}: no rule {id}", doc.id));
+                assert_ne!(id, doc.id, "it yields to itself");
+                assert!(other.specificity >= doc.specificity, "{} says more than {id}", doc.id);
+                if seen.insert(id) {
+                    open.extend(other.yields_to);
+                }
+            }
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ const PAGE: RuleDoc = RuleDoc {
     id: "",
     group: Group::Data,
     specificity: Specificity::Statement,
+    yields_to: &[],
     claim: "",
     signature: "",
     not_reported: &[],

@@ -208,7 +208,11 @@ impl Doubt {
             Self::NoStack => interval.stack.is_none() && !interval.cause.is_runnable(),
             Self::Polled => interval.basis == Basis::Polled,
             Self::Nearest => interval.cause.is_cpu() && interval.basis == Basis::Nearest,
-            Self::Inferred => evidence.chain.links(segment).any(|l| l.inferred),
+            Self::Inferred => {
+                // Who has a CPU is measured, and a thread that is ready waits for that one.
+                let blocked = |id| evidence.interval(id).cause.is_blocked();
+                evidence.chain.links(segment).any(|l| l.inferred && blocked(l.wait))
+            }
         }
     }
 }

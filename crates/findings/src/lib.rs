@@ -20,9 +20,12 @@ mod chore;
 mod cold;
 mod data_pages;
 mod difference;
+mod disk_reads;
 mod doubt;
 mod evidence;
+mod followed_files;
 mod habits;
+mod kernel_calls;
 mod kernel_time;
 mod losses;
 mod mechanism;
@@ -42,6 +45,7 @@ mod sites;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod unnamed_code;
 
 pub use catalogue::{UnknownFinding, catalogue, explain};
 pub use change::{Change, FindingChange, find_changes};

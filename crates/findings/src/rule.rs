@@ -60,6 +60,8 @@ impl Group {
 /// of that work, then an order of work that the program chose itself, then a known mechanism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Specificity {
+    /// Lists what no other rule explains.
+    Remainder,
     /// States something, and explains time only where nothing else does.
     Statement,
     /// Says across processes who waited for whom.
@@ -79,6 +81,7 @@ impl Specificity {
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
+            Self::Remainder => "remainder",
             Self::Statement => "statement",
             Self::Relation => "relation",
             Self::Work => "work",
@@ -113,6 +116,9 @@ pub struct RuleDoc {
     pub group: Group,
     /// How much it says; decides who takes time that several rules explain.
     pub specificity: Specificity,
+    /// Rules that say more about the same time, although on the same level: this one takes what they
+    /// leave.
+    pub yields_to: &'static [&'static str],
     /// One sentence: what it says about a program.
     pub claim: &'static str,
     /// What in a recording proves it.

@@ -10,7 +10,7 @@
 //!
 //! Between claims that say equally much, those that can be no more than information come last; of the
 //! others, the one that explains more time takes all of its segments; then the identifier decides, so
-//! that the same recording gives the same findings.
+//! that the same recording gives the same findings. A rule that yields to another one comes behind it.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -21,6 +21,7 @@ use crate::evidence::{Evidence, SegmentId};
 use crate::naming::Naming;
 use crate::report::{Options, Report};
 use crate::rule::{COST, Claim, PERCENT, Specificity, fact};
+use crate::rules::unexplained;
 use crate::{alike, doubt, parts, side_by_side, sites};
 
 /// Share of the wall time from which a finding is listed (CONTRACT: below it only with `--all`).
@@ -67,6 +68,7 @@ pub(crate) fn settle(evidence: &Evidence<'_>, claims: Vec<Claim>, options: &Opti
         let informs = claim.at_most == Severity::Info;
         (Reverse(claim.specificity), informs, Reverse(total), claim.rule.id, claim.title.clone())
     });
+    let claims = yielding(claims);
     let mut taken = vec![false; evidence.chain.segments.len()];
     let whole = evidence.chain.whole;
     let mut settled = Vec::with_capacity(claims.len());
@@ -75,7 +77,8 @@ pub(crate) fn settle(evidence: &Evidence<'_>, claims: Vec<Claim>, options: &Opti
         let cost = evidence.total(&held);
         settled.push(Settled { claim, held, cost });
     }
-    let explained: Nanos = settled.iter().map(|settled| settled.cost).sum();
+    let explains = |settled: &&Settled<'_>| settled.claim.specificity != Specificity::Remainder;
+    let explained: Nanos = settled.iter().filter(explains).map(|settled| settled.cost).sum();
     let is_listed = |settled: &&Settled<'_>| {
         let Settled { claim, cost, .. } = settled;
         let states = claim.specificity == Specificity::Statement && claim.segments.is_empty();
@@ -83,15 +86,19 @@ pub(crate) fn settle(evidence: &Evidence<'_>, claims: Vec<Claim>, options: &Opti
         states || (counts && *cost > Nanos::ZERO)
     };
     let listed: Vec<_> = settled.iter().filter(is_listed).collect();
-    let holders = || settled.iter().map(|settled| (settled.claim.rule.id, &settled.held[..]));
+    let holders = settled.iter().filter(explains);
+    let holders = || holders.clone().map(|settled| (settled.claim.rule.id, &settled.held[..]));
     let (parts, mut findings) = side_by_side::both(
         || parts::of(evidence, holders()),
         || side_by_side::all(&listed, |settled| finding(evidence, settled)),
     );
     findings.retain(|finding| finding.confidence >= MIN_CONFIDENCE);
     findings.sort_by(|a: &Finding, b| {
-        b.cost
-            .cmp(&a.cost)
+        // What nothing explains comes last, however long it is.
+        let is_rest = |finding: &Finding| finding.id == unexplained::DOC.id;
+        is_rest(a)
+            .cmp(&is_rest(b))
+            .then(b.cost.cmp(&a.cost))
             .then(b.severity.cmp(&a.severity))
             .then(a.id.cmp(b.id))
             .then_with(|| a.title.cmp(&b.title))
@@ -103,6 +110,19 @@ pub(crate) fn settle(evidence: &Evidence<'_>, claims: Vec<Claim>, options: &Opti
         whole,
         parts,
     }
+}
+
+/// The claims in their order, but each behind those of the rules that its own rule yields to. That
+/// relation has no circles, so that there is always a next one.
+fn yielding(claims: Vec<Claim>) -> Vec<Claim> {
+    let mut waiting = std::collections::VecDeque::from(claims);
+    let mut ordered = Vec::with_capacity(waiting.len());
+    while !waiting.is_empty() {
+        let is_left = |id: &&str| waiting.iter().any(|other| other.rule.id == *id);
+        let next = waiting.iter().position(|claim| !claim.rule.yields_to.iter().any(is_left));
+        ordered.extend(waiting.remove(next.unwrap_or(0)));
+    }
+    ordered
 }
 
 /// A claim, with the segments that no claim before it took, in order, and their time.

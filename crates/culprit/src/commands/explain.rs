@@ -40,6 +40,7 @@ fn page_of(doc: &ConfigRuleDoc) -> RuleDoc {
         id: doc.id,
         group: Group::Configuration,
         specificity: Specificity::Statement,
+        yields_to: &[],
         claim: doc.claim,
         signature: doc.signature,
         not_reported: doc.not_reported,

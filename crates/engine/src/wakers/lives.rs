@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use culprit_model::{Interval, ProcessId, Recording, ThreadId, Time};
 
+use super::chain::Ended;
+use super::children::Children;
 use super::ends::Ends;
 use super::tasks::Tasks;
 
@@ -16,6 +18,8 @@ pub struct Lives {
     pub(super) ends: Ends,
     /// Who works on tasks that move between threads.
     pub(super) tasks: Tasks,
+    /// Which process started which.
+    children: Children,
 }
 
 impl Lives {
@@ -27,7 +31,7 @@ impl Lives {
         let begin = |at| rows.partition_point(|row| row.thread < ThreadId::from_index(at));
         let begins: Vec<usize> = (0..=recording.threads.len()).map(begin).collect();
         let ends = Ends::of(recording, &begins);
-        Self { begins, ends, tasks: Tasks::of(recording) }
+        Self { begins, ends, tasks: Tasks::of(recording), children: Children::of(recording) }
     }
 
     /// The thread that ended a process: its others were killed then, and the last of them may have
@@ -35,6 +39,16 @@ impl Lives {
     #[must_use]
     pub fn ender(&self, process: ProcessId) -> Option<ThreadId> {
         self.ends.thread(process)
+    }
+
+    /// The thread of a child that a wait was for which something else than a descendant's act ended.
+    pub(super) fn waited_child(
+        &self,
+        recording: &Recording,
+        wait: (&Interval, Time),
+        ended: Ended,
+    ) -> Option<ThreadId> {
+        self.children.waited_for(recording, self, wait, ended)
     }
 
     /// True where a thread has no task of a runtime that moves tasks between threads: what its

@@ -13,6 +13,7 @@
 
 mod askers;
 mod chain;
+mod children;
 mod ends;
 mod lives;
 mod path;
@@ -24,6 +25,7 @@ mod tasks;
 use culprit_model::{ProcessId, Recording, ThreadId};
 
 pub use chain::{Ended, Link, chain, ended};
+pub use children::is_descendant;
 pub use lives::Lives;
 pub use path::{CommandPath, CriticalPath, PathWait, Row, Segment, critical_path, selected_path};
 pub(crate) use relevance::idle_waits;

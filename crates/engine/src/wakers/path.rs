@@ -5,10 +5,11 @@
 //! explain (it had not begun, it was itself off the CPU since before the wakeup) stays the wait's
 //! own. So the segments tile the walked time, and each nanosecond is charged once.
 //!
-//! A path goes on in another thread in three places. Where a thread has no task of a runtime that moves
+//! A path goes on in another thread in four places. Where a thread has no task of a runtime that moves
 //! tasks between threads, with the one that works. Where the wait for a child process ended, with the
-//! thread that ended that process, whichever thread was the last to go. And where the thread that
-//! ended the command was not born yet, with its process's first thread.
+//! thread that ended that process, whichever thread was the last to go. Where something else ended that
+//! wait, with the child that worked meanwhile. And where the thread that ended the command was not born
+//! yet, with its process's first thread.
 
 use std::borrow::Cow;
 use std::num::NonZeroU32;
@@ -252,9 +253,12 @@ fn walked(
         let ended = if known { ended(recording, lives, row) } else { Ended::Unknown };
         let under = walk.under;
         let within = walk.rests.then(|| process_of(recording, row.thread)).flatten();
-        let ender = ended.thread().map(|other| ender(recording, lives, (row, stop), other));
+        let child = lives.waited_child(recording, (row, stop), ended).filter(|_| known);
+        let ender = ended.thread().filter(|_| child.is_none());
+        let ender = ender.map(|other| self::ender(recording, lives, (row, stop), other));
         let awaited = walk.patience.still_awaited(&mut sites, row, ended);
         let awaited = awaited.filter(|by| !waits_for_time(recording, lives, *by, (start, stop)));
+        let awaited = awaited.or(child);
         walk.patience.pass(&mut sites, row, ender.or(awaited));
         // One that is awaited still did not act when the limit passed: its own waits go on beyond that.
         let goes_on = goes_on || awaited.is_some();

@@ -404,3 +404,22 @@ fn while_no_task_is_worked_on_the_wait_that_ended_that_is_told_once() {
         relevance.path.segments.iter().filter_map(|s| s.interval.map(Row::index)).collect();
     assert!(waits.iter().all(|at| recording.intervals[*at].thread != ThreadId(3)));
 }
+
+#[test]
+fn a_wait_for_a_child_that_a_limit_ended_was_for_the_child() {
+    for end in ["wake 12 timer > a", "wake 12 harness > a"] {
+        check(
+            &format!(
+                "sh(1)/a(1)       UcccccccccccUU|
+                 solver(2)/s(2)   .UUUUUUUUUUUUUUUU
+                 idle(3)/i(3)     UssssssssssssssssU
+                 test(4)/harness(4) ssssssssssssUUUU
+                 {end}
+                 root sh(1)
+                 child solver(2) of sh(1)
+                 child idle(3) of sh(1)"
+            ),
+            "asssssssssssaa",
+        );
+    }
+}

@@ -25,6 +25,8 @@ use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time, WakeSourc
 use super::idle::Idle;
 use super::loops::Loops;
 use super::peers::Peers;
+use super::queue::CpuUsers;
+use super::serving::Serving;
 use super::stacks::Stacks;
 use super::work::WorkOfAll;
 
@@ -58,6 +60,13 @@ impl SegmentId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LinkId(Row);
 
+impl LinkId {
+    /// The value as an index.
+    pub(crate) const fn index(self) -> usize {
+        self.0.index()
+    }
+}
+
 /// A stretch of the measured time that one thread spent in one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Segment {
@@ -78,6 +87,8 @@ pub(crate) struct Link {
     pub(crate) wait: IntervalId,
     /// The wait around it.
     pub(crate) parent: Option<LinkId>,
+    /// Whose time fills it.
+    pub(crate) by: ThreadId,
     /// True when no wakeup tells it: a polling loop waits for whoever works.
     pub(crate) inferred: bool,
 }
@@ -117,6 +128,10 @@ pub(crate) struct Source<'a> {
     pub(crate) threads: Option<&'a [bool]>,
     /// The critical path of the command, where it is known.
     pub(crate) command_path: Option<&'a CommandPath>,
+    /// Who has the CPUs.
+    pub(super) users: &'a CpuUsers,
+    /// Who offers something on a socket.
+    pub(crate) serving: &'a Serving,
 }
 
 impl Source<'_> {
@@ -168,10 +183,20 @@ impl Chain {
         self.around(segment.link)
     }
 
+    /// The handles of the waits around a segment, innermost first.
+    pub(crate) fn link_ids(&self, segment: &Segment) -> impl Iterator<Item = LinkId> {
+        let mut next = segment.link;
+        std::iter::from_fn(move || {
+            let id = next?;
+            next = self.links[id.index()].parent;
+            Some(id)
+        })
+    }
+
     /// A wait and those around it, innermost first.
     fn around(&self, mut next: Option<LinkId>) -> impl Iterator<Item = &Link> {
         std::iter::from_fn(move || {
-            let link = &self.links[next?.0.index()];
+            let link = &self.links[next?.index()];
             next = link.parent;
             Some(link)
         })
@@ -233,15 +258,40 @@ impl Builder<'_, '_> {
                 None if source.loops.is_round(interval) || self.others_work(interval, range) => {
                     self.share_round(id, range, link);
                 }
-                None => self.push(id, range.0, range.1, link),
+                None => self.share_queue(id, range, link),
             }
         }
+    }
+
+    /// Gives time on a run queue to the program's own threads that had the CPU meanwhile.
+    fn share_queue(
+        &mut self,
+        wait: IntervalId,
+        (start, end): (Time, Time),
+        parent: Option<LinkId>,
+    ) {
+        let source = self.source;
+        let row = &source.recording.intervals[wait.index()];
+        let mut at = start;
+        for user in source.users.during(source.recording, (wait, row), (start, end)) {
+            if self.is_above(parent, user.thread) {
+                continue;
+            }
+            let (from, to) = (user.from.max(at), user.to.min(end));
+            if from < to {
+                self.push(wait, at, from, parent);
+                self.infer(wait, (from, to), user.thread, parent);
+                at = to;
+            }
+        }
+        self.push(wait, at, end, parent);
     }
 
     fn add_links(&mut self, path: &CriticalPath, first: usize, under: Option<LinkId>) {
         self.chain.links.extend(path.waits.iter().map(|wait| Link {
             wait: IntervalId::from_index(wait.interval.index()),
             parent: wait.under.map_or(under, |at| Some(link_id(first + at.index()))),
+            by: wait.thread,
             inferred: false,
         }));
     }
@@ -295,7 +345,7 @@ impl Builder<'_, '_> {
         parent: Option<LinkId>,
     ) {
         let link = link_id(self.chain.links.len());
-        self.chain.links.push(Link { wait, parent, inferred: true });
+        self.chain.links.push(Link { wait, parent, by: thread, inferred: true });
         self.follow(thread, range, Some(link));
     }
 
@@ -325,7 +375,8 @@ impl Builder<'_, '_> {
         let blocked = recording.intervals.iter().filter(measured).filter(|i| i.cause.is_blocked());
         for interval in blocked {
             let (from, to) = clip(interval);
-            if from < to && !idle.is_idle(interval) {
+            let asked = || source.serving.for_requests(recording, stacks, interval).is_none();
+            if from < to && !idle.is_idle(interval) && asked() {
                 self.follow(interval.thread, (from, to), None);
             }
         }

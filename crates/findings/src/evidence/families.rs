@@ -69,6 +69,16 @@ pub(crate) enum Family {
     ReadMiss,
     /// Kernel: holding a writer back until dirty pages are written.
     DirtyLimit,
+    /// Kernel: calls that write to a file, also those that must read a part of it first.
+    WriteCall,
+    /// Kernel: reading the entries of a directory.
+    ReadDirectory,
+    /// Kernel: sending, delivering and returning from signals.
+    Signal,
+    /// Kernel: setting timers, and what they do when they expire.
+    Timer,
+    /// Kernel: waiting on and waking up futexes.
+    Futex,
     /// Kernel: freeing memory before more is given.
     Reclaim,
     /// Kernel: running the filter on system calls.
@@ -120,6 +130,18 @@ pub(crate) enum Family {
     /// interesting function is its caller.
     Wrapper,
 }
+
+/// Kernel functions in which a program is while a recorder's probe stops it: entered by nothing else
+/// in a program that nobody debugs (arch/x86/entry/entry_64.S, kernel/events/uprobes.c;
+/// arch/arm64/kernel/debug-monitors.c).
+pub(crate) const TRAPS: [&str; 6] = [
+    "asm_exc_int3",
+    "exc_int3",
+    "asm_exc_debug",
+    "uprobe_notify_resume",
+    "el0_brk64",
+    "brk_handler",
+];
 
 /// A set of families.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -272,6 +294,36 @@ const TABLE: &[Row] = &[
         Family::ReadMiss,
         "filemap_read filemap_get_pages filemap_update_page generic_file_buffered_read* \
          generic_file_read_iter iomap_dio_rw __iomap_dio_rw blkdev_direct_IO*",
+    ),
+    kernel(
+        Family::WriteCall,
+        "ksys_write ksys_pwrite64 vfs_write do_writev do_pwritev vfs_writev *_sys_write \
+         *_sys_pwrite64 *_sys_writev *_sys_pwritev* *_sys_fallocate *_sys_ftruncate *_sys_truncate",
+    ),
+    kernel(
+        Family::ReadDirectory,
+        "iterate_dir *_sys_getdents *_sys_getdents64 ext4_readdir ext4_dx_readdir xfs_readdir \
+         btrfs_real_readdir dcache_readdir ovl_iterate* fuse_readdir nfs_readdir proc_*readdir*",
+    ),
+    kernel(
+        Family::Signal,
+        "*_sys_kill *_sys_tkill *_sys_tgkill *_sys_rt_sigreturn *_sys_rt_sigqueueinfo \
+         *_sys_rt_tgsigqueueinfo *_sys_rt_sigtimedwait *_sys_rt_sigprocmask __send_signal* \
+         send_signal* do_send_sig_info do_send_specific force_sig* get_signal handle_signal \
+         arch_do_signal_or_restart setup_rt_frame x64_setup_rt_frame complete_signal \
+         dequeue_signal exit_to_user_mode_loop_signal",
+    ),
+    kernel(
+        Family::Timer,
+        "*_sys_timer_settime *_sys_timerfd_settime *_sys_setitimer *_sys_alarm do_setitimer \
+         do_timer_settime do_timerfd_settime common_timer_set hrtimer_start_range_ns \
+         hrtimer_try_to_cancel hrtimer_cancel posix_timer_fn it_real_fn timerfd_tmrproc \
+         posix_cpu_timer_set",
+    ),
+    kernel(
+        Family::Futex,
+        "*_sys_futex *_sys_futex_wait *_sys_futex_wake *_sys_futex_waitv do_futex futex_wake* \
+         futex_wait* __futex_wait futex_requeue futex_unqueue* futex_q_lock",
     ),
     kernel(Family::DirtyLimit, "balance_dirty_pages*"),
     kernel(

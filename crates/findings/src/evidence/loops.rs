@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_engine::wakers::Lives;
+use culprit_engine::wakers::{Lives, is_descendant};
 use culprit_model::{
     Cause, FrameId, Interval, Nanos, ProcessId, Recording, StackId, Text, ThreadId, Time,
     WakeSource,
@@ -17,7 +17,6 @@ use super::chain::IntervalId;
 use super::families::Family;
 use super::locks::Locks;
 use super::pacing::{Sources, paced};
-use super::relation::is_descendant;
 use super::serving::Serving;
 use super::stacks::{Stacks, WaitKind};
 

@@ -20,11 +20,15 @@ pub(crate) mod loops;
 mod managed;
 mod memory;
 pub(crate) mod pacing;
+pub(crate) mod pauses;
 mod peers;
+pub(crate) mod polling;
+mod queue;
 pub(crate) mod relation;
 mod serving;
 pub(crate) mod stacks;
 pub(crate) mod visits;
+mod waits;
 pub(crate) mod work;
 
 use culprit_engine::own::{OwnCode, function_name, is_generated};
@@ -46,9 +50,12 @@ pub(crate) use loops::{Loop, Loops};
 use managed::Managed;
 pub(crate) use memory::{Memory, Resident};
 use peers::Peers;
+use polling::Polling;
+use queue::CpuUsers;
 pub(crate) use relation::Relation;
 use serving::Serving;
 pub(crate) use stacks::Stacks;
+pub(crate) use waits::Wait;
 pub(crate) use work::{Work, WorkOfAll};
 
 use crate::doubt::Apart;
@@ -94,10 +101,14 @@ pub(crate) struct Evidence<'a> {
     names: Vec<Text>,
     /// What texts call the function of each frame.
     shown_names: Vec<Text>,
+    /// The waits of the chain's links, in their order.
+    waits: Vec<Wait>,
     /// What each segment depends on.
     relations: Vec<Relation>,
     /// What is done in each segment.
     pub(crate) doings: Doings,
+    /// Which loops poll for the work of others.
+    pub(crate) polling: Polling,
 }
 
 /// The chain, and what it takes to make it.
@@ -118,6 +129,7 @@ impl Chained {
         let serving = Serving::of(recording);
         let loops = Loops::of(recording, &lives, (&stacks, &locks), &serving);
         let peers = Peers::of(recording, &lives, &stacks);
+        let users = CpuUsers::of(recording);
         let chain = Chain::of(&chain::Source {
             recording,
             lives: &lives,
@@ -128,6 +140,8 @@ impl Chained {
             range: (options.from.unwrap_or(Time::START), options.to.unwrap_or(Time(u64::MAX))),
             threads: options.threads.as_deref(),
             command_path: options.command_path.as_deref(),
+            users: &users,
+            serving: &serving,
         });
         let doings = Doings::of(&chain, &recording.intervals);
         Self { stacks, lives, locks, serving, loops, chain, doings }
@@ -172,9 +186,13 @@ impl<'a> Evidence<'a> {
             sums_apart,
             names,
             shown_names,
+            waits: Vec::new(),
             relations: Vec::new(),
             doings,
+            polling: Polling::default(),
         };
+        evidence.waits =
+            evidence.chain.links.iter().map(|link| Wait::of(&evidence, link)).collect();
         let (first, second) = evidence.chain.segments.split_at(evidence.chain.segments.len() / 2);
         let relate = |segments: &[Segment]| -> Vec<_> {
             segments.iter().map(|s| evidence.relate(s)).collect()
@@ -182,6 +200,7 @@ impl<'a> Evidence<'a> {
         let (mut relations, mut rest) = side_by_side::both(|| relate(first), || relate(second));
         relations.append(&mut rest);
         evidence.relations = relations;
+        evidence.polling = Polling::of(&evidence);
         evidence
     }
 
@@ -223,10 +242,8 @@ impl<'a> Evidence<'a> {
         } else {
             Relation::Other
         };
-        let link = self.chain.links(segment).next().filter(|_| own == Relation::Other);
-        let relation = link.map_or(own, |link| {
-            Relation::of(self, self.interval(link.wait), Some(interval.thread), link.inferred)
-        });
+        let wait = self.waits_around(segment).next().filter(|_| own == Relation::Other);
+        let relation = wait.map_or(own, |wait| wait.relation);
         let held = || self.held_meanwhile(segment, own).is_some();
         if relation == Relation::Peer && held() { Relation::Lock } else { relation }
     }
@@ -234,24 +251,42 @@ impl<'a> Evidence<'a> {
     /// The wait for a lock whose holder waits for a peer in a segment; `own` is what the segment's own
     /// wait depends on.
     fn held_meanwhile(&self, segment: &Segment, own: Relation) -> Option<IntervalId> {
-        let mut by = self.of_segment(segment).thread;
         let mut asks = own == Relation::Peer;
-        for link in self.chain.links(segment) {
-            let wait = self.interval(link.wait);
-            match Relation::of(self, wait, Some(by), link.inferred) {
-                Relation::Lock if asks => return Some(link.wait),
+        for wait in self.waits_around(segment) {
+            match wait.relation {
+                Relation::Lock if asks => return Some(wait.interval),
                 Relation::Peer => asks = true,
                 _ => return None,
             }
-            by = wait.thread;
         }
         None
+    }
+
+    /// True for what a thread does with a CPU for which another one of the program, that is waited for, is
+    /// ready.
+    pub(crate) fn fills_queue(&self, segment: &Segment) -> bool {
+        let innermost = self.chain.links(segment).next();
+        innermost.is_some_and(|link| self.interval(link.wait).cause.is_runnable())
+    }
+
+    /// The waits that a segment fills, innermost first.
+    pub(crate) fn waits_around(&self, segment: &Segment) -> impl Iterator<Item = &Wait> {
+        self.chain.link_ids(segment).map(|id| &self.waits[id.index()])
     }
 
     /// True for time on the run queue right after a lock was handed over.
     fn is_handed_over(&self, interval: &Interval) -> bool {
         interval.cause == Cause::Runnable
             && self.locks.is_lock(self.recording, &self.stacks, interval)
+    }
+
+    /// True where a thread was working and lost its CPU: the wait is then for the threads on the CPUs.
+    /// The run queue right after a wakeup is a part of the wakeup.
+    pub(crate) fn is_pushed_off(&self, segment: &Segment) -> bool {
+        let interval = self.of_segment(segment);
+        let before = segment.interval.0.checked_sub(1).map(|row| self.interval(IntervalId(row)));
+        let worked = before.is_some_and(|i| i.thread == interval.thread && !i.cause.is_blocked());
+        interval.cause == Cause::Runnable && worked
     }
 
     /// What a segment's time depends on.

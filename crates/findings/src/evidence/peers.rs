@@ -177,10 +177,7 @@ mod tests {
         scene.run(worker, 500, Cause::CpuUser, "clone3;work");
         scene.wait(main, 500, Cause::Lock, "main;collect", End::Unknown);
         let mut recording = scene.done();
-        assert_eq!(told(&recording)[0], "wait-on-thread 500");
-        assert!(crate::scene::first(&recording, "wait-on-thread").is_some_and(|f| {
-            f.title.contains("a thread that no record names") && f.confidence < 0.5
-        }));
+        assert!(told(&recording).is_empty(), "nothing says whom it waits for");
         let loss = |kind| Loss { kind, count: 1, from: None, to: None, detail: "".into() };
         recording.losses.push(loss(LossKind::WakersMissing));
         let found = crate::scene::first(&recording, "wait-on-thread").expect("found");
@@ -189,6 +186,6 @@ mod tests {
             "{}",
             found.title
         );
-        assert!(found.confidence < 0.5, "{}", found.confidence);
+        assert!(found.confidence < 0.75, "{}", found.confidence);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use culprit_engine::wakers::is_descendant;
 use culprit_model::{Cause, Interval, MarkKind, ProcessId, Recording, ThreadId, WakeSource};
 
 use super::Evidence;
@@ -59,6 +60,8 @@ impl Relation {
         let parked = in_family(Family::Scheduler) && (same || wait.cause == Cause::Lock);
         match wait.cause {
             _ if parked => Self::Other,
+            // Who is ready waits for a CPU, whoever has it.
+            Cause::Runnable if inferred => Self::Other,
             // A server's wait for whoever may ask is for no peer's answer.
             Cause::Net | Cause::Poll if evidence.for_requests(wait).is_some() => Self::Other,
             Cause::Net if inferred => Self::Peer,
@@ -162,23 +165,6 @@ pub(crate) fn is_for_output(evidence: &Evidence<'_>, wait: &Interval, by: Thread
     wait.cause == Cause::Pipe
         && !evidence.stacks.writes(wait.stack)
         && is_descendant(evidence.recording, other, own)
-}
-
-/// True when `process` was forked by `ancestor` or by a descendant of it.
-pub(crate) fn is_descendant(
-    recording: &Recording,
-    process: ProcessId,
-    ancestor: ProcessId,
-) -> bool {
-    // A parent's row comes before its children's, so the walk ends.
-    let mut next = recording.process(process).parent;
-    while let Some(parent) = next {
-        if parent == ancestor {
-            return true;
-        }
-        next = recording.process(parent).parent.filter(|p| *p < parent);
-    }
-    false
 }
 
 /// The processes that executed a program while they were recorded.

@@ -66,8 +66,8 @@ impl Serving {
         self.listens.is_empty()
     }
 
-    /// Where a process listens that a wait for requests is of: in a function that waits for connections
-    /// or for events of any kind, by a thread that itself asks nobody.
+    /// Where a process listens that a wait for requests is of: for connections, for data or for events of
+    /// any kind, by a thread that itself asks nobody.
     pub(crate) fn for_requests(
         &self,
         recording: &Recording,
@@ -76,7 +76,10 @@ impl Serving {
     ) -> Option<&Text> {
         let (since, address) = self.listens.get(&recording.thread(wait.thread).process)?;
         let waits = match wait.cause {
-            Cause::Net => stacks.in_family(wait.stack, Family::Accept),
+            // A thread that asks nobody receives what others ask.
+            Cause::Net => {
+                !stacks.writes(wait.stack) && !stacks.in_family(wait.stack, Family::Connect)
+            }
             cause => cause == Cause::Poll,
         };
         (waits && *since <= wait.start && !self.asking.contains(&wait.thread)).then_some(address)

@@ -13,6 +13,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "bridge-network-cost",
     group: Group::Network,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "The container's bridge network adds time to each round trip and each new connection.",
     signature: "`culprit bench net` compares the container's address on the bridge with the same \
                 container on the host's network, in the same rounds. Round trips, connections or \

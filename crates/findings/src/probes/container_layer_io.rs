@@ -14,6 +14,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "container-layer-io",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "Work with files costs more in the container's writable layer than in a volume.",
     signature: "`culprit bench files` or `culprit bench disk` does the same work in the layer and \
                 in a volume, in the same rounds. The work costs more in the layer. For a sandbox, \

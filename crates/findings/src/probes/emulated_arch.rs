@@ -10,6 +10,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "emulated-arch",
     group: Group::Container,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "The image is for other processors than this machine has, so its programs are emulated \
             or do not start.",
     signature: "`culprit doctor --place docker:IMAGE` reads the architecture in the image's \

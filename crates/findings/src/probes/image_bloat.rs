@@ -13,6 +13,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "image-bloat",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "Layers of the image store files that a later layer deletes, replaces or stores again.",
     signature: "`culprit doctor --place docker:IMAGE` reads path and content of each layer's \
                 files, and lays the layers over each other. Bytes that a later layer hides are \

@@ -13,6 +13,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "notify-blind",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "A file watch (inotify) in the place gets no event for files that the host writes into \
             the same folder.",
     signature: "`culprit bench notify` writes into the watched folder from the place and from the \

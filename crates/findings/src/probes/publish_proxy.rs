@@ -13,6 +13,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "publish-proxy",
     group: Group::Network,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "Connections to a published port go through a user-space proxy that copies every byte.",
     signature: "`culprit bench net` compares a container's published port with the host's \
                 network, in the same rounds. Round trips or connections take longer through the \

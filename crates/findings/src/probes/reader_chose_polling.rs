@@ -26,6 +26,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "reader-chose-polling",
     group: Group::Waiting,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "A reader polls a file at intervals, although file notification works in this place.",
     signature: "`culprit bench notify` writes the same rows for a notified reader (inotify) and \
                 for readers that decide for themselves, into the same folder. Every row reaches \

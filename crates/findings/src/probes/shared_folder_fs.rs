@@ -13,6 +13,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "shared-folder-fs",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "Files lie on a network or shared-folder file system (NFS, FUSE, 9p, virtiofs), so work \
             with them costs more.",
     signature: "The place's folder lies on a mount of such a type. The same work costs more there \

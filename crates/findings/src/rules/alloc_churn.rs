@@ -23,6 +23,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "alloc-churn",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
+    yields_to: &[],
     claim: "The program allocates and frees memory so often that the allocator takes a large share \
             of its CPU time.",
     signature: "CPU time on the critical path in the allocator, plus the kernel time that it causes. \

@@ -37,6 +37,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "atomic-contention",
     group: Group::Cpu,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "Several threads change the same memory with atomic instructions at the same time.",
     signature: "Clock samples show threads of one process on different CPUs within the same 10 ms \
                 at (or just after) atomic instructions: `lock` and `xchg` on x86, LSE atomics and \

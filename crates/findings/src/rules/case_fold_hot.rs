@@ -16,6 +16,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "case-fold-hot",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
+    yields_to: &[],
     claim: "Converting letter case, comparing text without case, or collating takes a notable \
             share of CPU time.",
     signature: "CPU time on the critical path inside case conversion, case-insensitive comparison \

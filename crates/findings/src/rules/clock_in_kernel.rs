@@ -19,6 +19,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "clock-in-kernel",
     group: Group::Cpu,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "The program reads a clock very often, and each reading enters the kernel.",
     signature: "Kernel time on the critical path in clock_gettime, gettimeofday or time. The vDSO \
                 answers readings of the usual clocks in user code. Kernel time therefore means a \

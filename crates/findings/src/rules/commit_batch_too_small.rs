@@ -33,6 +33,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "commit-batch-too-small",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "The program commits batches that are too small: a larger batch would take as long to \
             commit.",
     signature: "On the critical path the program repeats several writes and then one flush to \

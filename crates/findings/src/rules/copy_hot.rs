@@ -19,6 +19,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "copy-hot",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
+    yields_to: &[],
     claim: "Copying memory and joining strings takes a large share of CPU time.",
     signature: "CPU time on the critical path inside memcpy, memmove, strcpy, strcat, or functions \
                 that append to or clone strings.",

@@ -15,6 +15,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "cpu-quota-throttling",
     group: Group::Container,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "The CPU limit of the container or service (its cgroup quota) is used up, so threads that \
             could run must wait.",
     signature: "Threads on the critical path are ready, but the quota stops them. The cgroup's \

@@ -16,6 +16,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "date-parse-hot",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
+    yields_to: &[],
     claim: "Converting dates and times from or to text or calendar fields takes a notable share of \
             CPU time.",
     signature: "CPU time on the critical path inside functions of date libraries: strptime, \

@@ -23,6 +23,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "descriptor-close-loop",
     group: Group::Cpu,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "The program closes descriptor numbers that are not open, up to the limit on their \
             number.",
     signature: "Kernel time in `close` on the critical path that almost never reaches a file: the \

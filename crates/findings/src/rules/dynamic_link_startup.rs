@@ -29,6 +29,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "dynamic-link-startup",
     group: Group::Cpu,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "Programs spend their start-up on loading libraries and looking up symbols.",
     signature: "CPU time, page faults included, with only the dynamic linker on the stack before \
                 `main`.",

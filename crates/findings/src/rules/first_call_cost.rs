@@ -33,6 +33,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "first-call-cost",
     group: Group::Cpu,
     specificity: Specificity::Dependency,
+    yields_to: &[],
     claim: "The first call of a function does work that later calls do not repeat, and takes far \
             longer.",
     signature: "Samples show many separate calls of one function of the application: times during \
@@ -172,10 +173,12 @@ fn claim(evidence: &Evidence<'_>, visits: &Visits, first: &First<'_>) -> Option<
     let held = |segment: &Segment, interval: &Interval| {
         // A wait for a CPU would have come anyway.
         let own = interval.cause != Cause::Runnable && inside(interval.thread, segment.start);
-        own || evidence.chain.links(segment).any(|link| {
-            let wait = evidence.interval(link.wait);
-            inside(wait.thread, wait.start)
-        })
+        let awaited = || {
+            evidence
+                .waits_around(segment)
+                .any(|wait| inside(wait.waiter, evidence.interval(wait.interval).start))
+        };
+        own || (!evidence.fills_queue(segment) && awaited())
     };
     let segments = evidence.segments(held);
     if evidence.total(&segments).share_of(evidence.chain.whole) < MIN_SHARE {

@@ -29,6 +29,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "gc-pressure",
     group: Group::Cpu,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "Garbage collection takes a notable share of the time, on the program's own threads or \
             while they wait.",
     signature: "Time on the critical path in the garbage collectors of the JVM, Go, V8, CPython or \
@@ -208,12 +209,11 @@ fn told(
         return None;
     }
     let allocators = allocators(evidence, process, &sums.segments);
-    let whose = allocators
-        .first()
-        .map_or_else(|| evidence.recording.process_name(process), |(name, _)| format!("`{name}`"));
+    let who = evidence.recording.process_name(process);
+    let allocates = allocators.first().map(|(name, _)| format!("; `{name}` allocates most"));
     let title = format!(
-        "{whose}: garbage collection takes {COST} of its process's {working} working time \
-         ({PERCENT})"
+        "garbage collection takes {COST} of {who}'s {working} working time ({PERCENT}){}",
+        allocates.unwrap_or_default()
     );
     let mut claim =
         Claim::new(&DOC, title, sums.segments)
@@ -292,7 +292,7 @@ mod tests {
     fn pauses_of_a_jvm_are_told_with_the_function_that_allocates() {
         let found = first(&jvm(10, 10, EVACUATE), super::DOC.id).expect("found");
         assert_eq!(found.cost.0, 200_000_000);
-        assert!(found.title.starts_with("`Shop.cart`: "), "{}", found.title);
+        assert!(found.title.ends_with("; `Shop.cart` allocates most"), "{}", found.title);
         assert_eq!(&*found.at[0].function, "Shop.cart");
     }
 
@@ -366,7 +366,7 @@ mod tests {
         let recording = scene.done();
         assert!(first(&recording, "wait-on-thread").is_none());
         let found = first(&recording, super::DOC.id).expect("found");
-        assert!(found.title.starts_with("`Shop.cart`: "), "{}", found.title);
+        assert!(found.title.ends_with("; `Shop.cart` allocates most"), "{}", found.title);
     }
 
     #[test]
@@ -389,7 +389,7 @@ mod tests {
         let stack = "runtime.goexit;main.decode;runtime.mallocgc;runtime.gcAssistAlloc;\
                      runtime.gcDrainN";
         let found = first(&beside(stack, 5, 10), super::DOC.id).expect("found");
-        assert!(found.title.starts_with("`program!main.decode`"), "{}", found.title);
+        assert!(found.title.ends_with("; `program!main.decode` allocates most"), "{}", found.title);
         assert_eq!(found.severity, Severity::Medium, "what is above the collector's goal");
     }
 

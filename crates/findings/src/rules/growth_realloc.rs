@@ -24,6 +24,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "growth-realloc",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
+    yields_to: &[],
     claim: "Containers grow by moving to larger memory again and again, which takes a notable \
             share of CPU time.",
     signature: "CPU time on the critical path inside realloc, in growing or reserving vectors, \

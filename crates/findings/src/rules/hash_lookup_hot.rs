@@ -19,6 +19,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "hash-lookup-hot",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
+    yields_to: &[],
     claim: "Hashing and lookups in maps and sets take a large share of CPU time.",
     signature: "CPU time on the critical path inside maps and sets of C++, Rust, Go, CPython, Java \
                 and V8, and inside their hash functions.",

@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::{Basis, Cause, FrameId, LossKind, Nanos, Severity, StackId, Text};
 
+use crate::evidence::families::TRAPS;
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
-use crate::rules::symbols_missing;
 use crate::tally::{self, Tally};
+use crate::unnamed_code;
 
 /// The rule.
 pub(crate) struct HotFunction;
@@ -38,22 +39,11 @@ const MIN_SAMPLES: f64 = 10.0;
 /// clock are worth telling.
 const MIN_TIME: Nanos = Nanos(10_000_000);
 
-/// Kernel functions in which a program is while a recorder's probe stops it: entered by nothing else
-/// in a program that nobody debugs (arch/x86/entry/entry_64.S, kernel/events/uprobes.c;
-/// arch/arm64/kernel/debug-monitors.c).
-pub(crate) const TRAPS: [&str; 6] = [
-    "asm_exc_int3",
-    "exc_int3",
-    "asm_exc_debug",
-    "uprobe_notify_resume",
-    "el0_brk64",
-    "brk_handler",
-];
-
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "hot-function",
     group: Group::Cpu,
     specificity: Specificity::Work,
+    yields_to: &[],
     claim: "One function, alone or with its callees, takes a large share of CPU time.",
     signature: "A large share of the critical path's CPU time passes in the function, or in what \
                 libraries, runtimes and the kernel do for it. If no function has that much, the deepest function on most stacks is reported. Without a function of the \
@@ -178,7 +168,7 @@ fn interpreted(evidence: &Evidence<'_>, cpu: &[SegmentId], total: Nanos) -> Opti
     let claim = told(evidence, &most.key, most.segments, total, (" with its callees", ""))?;
     let why = "This is the loop of an interpreter: the time passes in the program's own code. The \
                recording does not name the functions of that code.";
-    let fix = symbols_missing::fix(evidence, &module);
+    let fix = unnamed_code::fix(evidence, &module);
     Some(Claim { specificity: Specificity::Statement, ..claim.saying(why.to_owned(), fix) })
 }
 

@@ -1,14 +1,13 @@
 //! `idle-await`: the program waits for a timer while no recorded thread works.
 
-use std::collections::BTreeMap;
-
-use culprit_model::{Cause, FrameId, Interval, Nanos, Severity, Text, ThreadId, WakeSource};
+use culprit_model::{Nanos, Severity, Text};
 
 use super::idle_service;
 use crate::evidence::pacing::is_on_grid;
-use crate::evidence::{Evidence, IntervalId, Relation, Segment, SegmentId};
+use crate::evidence::pauses::{PauseEnd, Pauses, nobody_works};
+use crate::evidence::{Evidence, IntervalId, Relation, SegmentId, polling};
+use crate::followed_files;
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
-use crate::rules::poll_sleep_loop::{about_files, guilty_loops, is_awaited};
 use crate::tally::{self, Tally};
 
 /// The rule.
@@ -19,9 +18,6 @@ pub(super) const MIN_IDLE: f64 = 0.10;
 
 /// Share of the wall time from which a program consists of pauses: whether they are wanted cannot be seen.
 const MOSTLY: f64 = 0.85;
-
-/// How many times as long a wait must be as those that something else ended to be none of them.
-const LIKE: u64 = 10;
 
 /// Share of the time in pauses that must be in pauses of one length for them to be a fixed delay.
 const ONE_LENGTH: f64 = 0.5;
@@ -39,6 +35,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "idle-await",
     group: Group::Waiting,
     specificity: Specificity::Work,
+    yields_to: &[],
     claim: "For much of the time the program sleeps, or pauses before it tries again, and no thread \
             works.",
     signature: "A wait on the critical path ended by a timer, and no recorded thread worked during \
@@ -98,17 +95,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for IdleAwait {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let polling = guilty_loops(evidence);
-        let polls = |i: &Interval| evidence.loops.loop_of(i).is_some_and(|l| polling[l]);
-        let woken = woken_places(evidence);
-        let may_be_timer = |i: &Interval| match timer(i) {
-            Timer::Seen => true,
-            Timer::Likely => {
-                let longest = woken.get(&(i.thread, evidence.focus(i))).copied();
-                longest.unwrap_or_default().0.saturating_mul(LIKE) < i.duration.0
-            }
-            Timer::No => false,
-        };
+        let pauses = Pauses::of(evidence);
         if !evidence.chain.one_shot {
             return idle_service::all_idle(evidence, &DOC).into_iter().collect();
         }
@@ -118,8 +105,8 @@ impl Rule for IdleAwait {
             let interval = evidence.of_segment(segment);
             // A peer's pause is how long its answer takes, which `network-wait` tells.
             evidence.relation(*s) != Relation::Peer
-                && may_be_timer(interval)
-                && !polls(interval)
+                && pauses.has(evidence, interval)
+                && !evidence.polling.is_round(evidence, interval)
                 && nobody_works(evidence, segment)
         });
         let (requests, idle) = idle_service::for_requests(evidence, &idle);
@@ -145,11 +132,12 @@ fn pause(evidence: &Evidence<'_>, t: Tally<Text>, pauses: f64) -> Claim {
         "idle for {COST} of {whole}: `{}` in {who} waits for a timer; no other thread works",
         t.key
     );
-    let likely =
-        |s: &SegmentId| timer(evidence.of_segment(evidence.chain.segment(*s))) == Timer::Likely;
+    let likely = |s: &SegmentId| {
+        PauseEnd::of(evidence.of_segment(evidence.chain.segment(*s))) == PauseEnd::Likely
+    };
     let unseen: Vec<_> = t.segments.iter().copied().filter(likely).collect();
     let unseen = evidence.total(&unseen).share_of(t.total);
-    let awaited = is_awaited(evidence, &t.segments);
+    let awaited = polling::is_awaited(evidence, &t.segments);
     let wanted = if paced_share(evidence, &t.segments) > 0.5 {
         Some(PACED_WHY)
     } else if are_planned(evidence, &t.segments) {
@@ -159,7 +147,7 @@ fn pause(evidence: &Evidence<'_>, t: Tally<Text>, pauses: f64) -> Claim {
     };
     let (why, fix) = match wanted {
         Some(why) => (why.to_owned(), String::new()),
-        None if awaited => about_files(evidence),
+        None if awaited => followed_files::reason_and_fix(evidence),
         None => Default::default(),
     };
     let at_most = if wanted.is_some() { Severity::Info } else { Severity::High };
@@ -236,51 +224,6 @@ const PLANNED_WHY: &str = "These pauses follow a schedule, or end with the next 
 /// Why pauses of one who sets the pace of others are as a rule wanted.
 const PACED_WHY: &str = "After most of these pauses the thread hands something to another thread. \
                          It sets the rate for others, as a job timer or a source of requests does.";
-
-/// Whether only a wait's own timer ended it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Timer {
-    Seen,
-    /// An interrupt of which no more is known; an idle CPU does not trace all of them.
-    Likely,
-    No,
-}
-
-fn timer(interval: &Interval) -> Timer {
-    let unknown = matches!(interval.woken_by, Some(WakeSource::Interrupt | WakeSource::Unseen));
-    match interval.cause {
-        // Nothing else ends a sleep but a signal, which a thread sends.
-        Cause::Sleep if unknown || interval.woken_by.is_none() => Timer::Seen,
-        Cause::Poll if unknown => Timer::Likely,
-        cause if cause.is_blocked() && interval.woken_by == Some(WakeSource::Timer) => Timer::Seen,
-        // Another thread ends the wait for a lock or a condition, and that one is seen.
-        Cause::Lock if interval.woken_by == Some(WakeSource::Interrupt) => Timer::Seen,
-        _ => Timer::No,
-    }
-}
-
-/// Where threads were woken by something else, and after how long at most: what was not seen at the
-/// end of a wait like that need not be a timer.
-fn woken_places(evidence: &Evidence<'_>) -> BTreeMap<(ThreadId, Option<FrameId>), Nanos> {
-    let other = [WakeSource::Thread, WakeSource::Network, WakeSource::Disk];
-    let polls = evidence.recording.intervals.iter().filter(|i| i.cause == Cause::Poll);
-    let mut longest: BTreeMap<_, Nanos> = BTreeMap::new();
-    for wait in polls.filter(|i| i.woken_by.is_some_and(|by| other.contains(&by))) {
-        let place = longest.entry((wait.thread, evidence.focus(wait))).or_default();
-        *place = (*place).max(wait.duration);
-    }
-    longest
-}
-
-/// True for a wait that only its own timer ended.
-pub(crate) fn is_timed(wait: &Interval) -> bool {
-    timer(wait) == Timer::Seen
-}
-
-/// True for time in most of which no recorded thread works.
-pub(crate) fn nobody_works(evidence: &Evidence<'_>, segment: &Segment) -> bool {
-    evidence.work.during(segment, 1).share_of(segment.length) < 0.5
-}
 
 #[cfg(test)]
 mod tests {

@@ -185,13 +185,13 @@ mod tests {
             for _ in 0..20 {
                 scene.wait(
                     selector,
-                    40,
+                    60,
                     Cause::Poll,
                     "clone3;select;k:do_epoll_wait",
                     End::Network,
                 );
                 scene.run(selector, 1, Cause::CpuUser, "clone3;select");
-                scene.wait(main, 41, Cause::Lock, "main;get;k:futex_do_wait", End::By(selector));
+                scene.wait(main, 61, Cause::Lock, "main;get;k:futex_do_wait", End::By(selector));
                 scene.run(main, 1, Cause::CpuUser, "main;get");
                 scene.wait(
                     selector,

@@ -16,6 +16,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "jit-warmup",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
+    yields_to: &[],
     claim: "Loading classes or modules, compiling code and running uncompiled code take much of \
             the CPU time.",
     signature: "CPU time on the critical path in the compilers and loaders of the JVM, V8, CPython \

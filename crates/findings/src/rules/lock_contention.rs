@@ -6,7 +6,6 @@
 use culprit_model::{Nanos, ProcessId, Text};
 
 use super::task_locks;
-use super::wait_on_thread::is_pushed_off;
 use crate::evidence::{Evidence, IntervalId, Relation, SegmentId};
 use crate::kernel_time::MIN_LOOKS;
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
@@ -22,6 +21,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "lock-contention",
     group: Group::Waiting,
     specificity: Specificity::Dependency,
+    yields_to: &[],
     claim: "Threads wait for a lock that other threads hold for longer than a lock handoff takes.",
     signature: "A thread on the critical path waits for a lock: a mutex, a read-write lock, an \
                 interpreter's lock, a kernel lock, or a semaphore or futex that is used as a \
@@ -79,7 +79,7 @@ impl Rule for LockContention {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let mut segments = evidence.depending_on(Relation::Lock);
         // Time in which a preempted holder waits for a CPU belongs to `run-queue`.
-        segments.retain(|s| !is_pushed_off(evidence, evidence.chain.segment(*s)));
+        segments.retain(|s| !evidence.is_pushed_off(evidence.chain.segment(*s)));
         let process = |s: &_| {
             let wait = evidence.dependent_wait(s)?;
             Some(evidence.process(evidence.interval(wait).thread))

@@ -17,6 +17,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "log-driver-backpressure",
     group: Group::Container,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "The program waits to print because the container engine reads its output too slowly.",
     signature: "In a container, a thread on the critical path is blocked writing to a full pipe. \
                 The reader of the pipe was not recorded, so it runs outside the container. \

@@ -23,6 +23,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "mapped-not-leaked",
     group: Group::Memory,
     specificity: Specificity::Statement,
+    yields_to: &[],
     claim: "Most of a process's resident memory is file cache that the kernel can take back. It is not \
             a leak.",
     signature: "At least two thirds of a process's resident memory are pages of files (`RssFile` \

@@ -46,6 +46,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "memory-growth",
     group: Group::Memory,
     specificity: Specificity::Statement,
+    yields_to: &[],
     claim: "A process's private memory rises throughout the recording.",
     signature: "The time in which the process was seen is divided into six windows. The lowest \
                 private memory (anonymous pages, swapped ones included) rises from the second \

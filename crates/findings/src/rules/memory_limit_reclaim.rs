@@ -1,6 +1,6 @@
 //! `memory-limit-reclaim`: threads must free memory, or wait for it, before they get more.
 
-use culprit_model::{Cause, ProcessId, counter_names};
+use culprit_model::{Nanos, counter_names};
 
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::kernel_time;
@@ -9,24 +9,17 @@ use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity,
 /// The rule.
 pub(crate) struct MemoryLimitReclaim;
 
-/// Share of the data read from storage that the limit must have dropped before, for waits for files
-/// to count as the limit's.
-const MIN_AGAIN: f64 = 0.5;
-
-/// The smallest page of a file, bytes: with larger pages, more was read again than is counted.
-const PAGE: f64 = 4096.0;
-
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "memory-limit-reclaim",
     group: Group::Container,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "Threads must free memory before they get more: the container's limit, or the machine's \
             memory, is reached.",
     signature: "CPU time and waits on the critical path in the kernel's direct reclaim, below an \
                 allocation, a page fault or a read. The cgroup's counter of limit hits, where it \
-                was read, shows whose limit it was. If most data read from storage had been \
-                dropped at the limit (the cgroup's refault counter), the waits for it count too.",
-    not_reported: &["waits for files that are read for the first time"],
+                was read, shows whose limit it was.",
+    not_reported: &["waits for files that the limit dropped (`memory-limit-reread`)"],
     why: "At the limit, each allocation must first find pages to drop or to swap. The dropped \
           pages are often the program's own code and the files that it reads next. These must then \
           be read from disk again.",
@@ -39,25 +32,14 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     ],
     check: "culprit record -o fixed.culprit -- CMD; the cgroup's count of limit hits (`max` in \
             `memory.events`, `memory.failcnt` in version 1) must stop growing",
-    thresholds: &[
-        Threshold {
-            what: "clock samples and waits",
-            value: kernel_time::MIN_LOOKS as f64,
-            unit: "count",
-            reason: "Ten give the time to within a third. Every container that reads files reaches \
+    thresholds: &[Threshold {
+        what: "clock samples and waits",
+        value: kernel_time::MIN_LOOKS as f64,
+        unit: "count",
+        reason: "Ten give the time to within a third. Every container that reads files reaches \
                      its limit now and then, because the page cache counts.",
-            source: "Linux admin-guide/cgroup-v2: memory.max",
-        },
-        Threshold {
-            what: "share of the data read from storage that was in memory before",
-            value: MIN_AGAIN,
-            unit: "share",
-            reason: "A file larger than the limit hits the limit even if it is read once, but \
-                     nothing is read twice. From half on, most waits would not occur without the \
-                     limit.",
-            source: "Linux mm/workingset.c: workingset_refault_file",
-        },
-    ],
+        source: "Linux admin-guide/cgroup-v2: memory.max",
+    }],
 };
 
 fn is_reclaim(evidence: &Evidence<'_>, doing: &Doing) -> bool {
@@ -67,43 +49,15 @@ fn is_reclaim(evidence: &Evidence<'_>, doing: &Doing) -> bool {
 
 impl Rule for MemoryLimitReclaim {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let again = read_again(evidence);
-        let segments = evidence
-            .doing(|d| is_reclaim(evidence, d) || (again.is_some() && is_fetch(evidence, d)));
+        let segments = evidence.doing(|d| is_reclaim(evidence, d));
         kernel_time::by_program(evidence, &segments)
             .into_iter()
-            .map(|t| told(evidence, &t.key.name, t.segments, again))
+            .map(|t| told(evidence, &t.key.name, t.segments, t.total))
             .collect()
     }
 }
 
-/// True for a wait for a file's pages.
-fn is_fetch(evidence: &Evidence<'_>, doing: &Doing) -> bool {
-    let within = |family| evidence.stacks.in_family(doing.stack, family);
-    doing.cause == Cause::Disk && (within(Family::ReadMiss) || within(Family::FileFault))
-}
-
-/// How many pages the cgroup read from storage again after the limit had dropped them. `None` if it
-/// has no limit, did not hit it, or read most of its data for the first time.
-fn read_again(evidence: &Evidence<'_>) -> Option<u64> {
-    let growth = |process, name| evidence.counters.growth(process, name).map(|g| g.value);
-    evidence.counters.last(None, counter_names::MEMORY_LIMIT_BYTES)?;
-    growth(None, counter_names::MEMORY_LIMIT_HITS).filter(|hits| *hits > 0)?;
-    let pages = growth(None, counter_names::FILE_REFAULTS).filter(|pages| *pages > 0)?;
-    let processes = (0..evidence.recording.processes.len()).map(ProcessId::from_index);
-    let fetched: u64 =
-        processes.filter_map(|p| growth(Some(p), counter_names::IO_DISK_READ_BYTES)).sum();
-    (pages as f64 * PAGE >= MIN_AGAIN * fetched as f64).then_some(pages)
-}
-
-fn told(
-    evidence: &Evidence<'_>,
-    name: &str,
-    segments: Vec<SegmentId>,
-    again: Option<u64>,
-) -> Claim {
-    let (whole, freeing) =
-        (evidence.total(&segments), kernel_time::in_family(evidence, &segments, Family::Reclaim));
+fn told(evidence: &Evidence<'_>, name: &str, segments: Vec<SegmentId>, freeing: Nanos) -> Claim {
     let hits = evidence.counters.growth(None, counter_names::MEMORY_LIMIT_HITS).map(|g| g.value);
     let hits = hits.filter(|hits| *hits > 0);
     let limit = evidence.counters.last(None, counter_names::MEMORY_LIMIT_BYTES);
@@ -112,13 +66,10 @@ fn told(
         Some(hits) => format!("the cgroup's memory limit was hit {hits} times"),
         None => "memory is short".to_owned(),
     };
-    let what = match again {
-        Some(_) => "freeing memory and reading dropped files again",
-        None => "freeing memory",
-    };
     let run = evidence.chain.whole;
-    let title =
-        format!("{name}: {what} takes {COST} of {run} ({PERCENT}), mostly in `{caller}`; {whose}");
+    let title = format!(
+        "{name}: freeing memory takes {COST} of {run} ({PERCENT}), mostly in `{caller}`; {whose}"
+    );
     let facts = kernel_time::facts(evidence, &segments);
     let waited = kernel_time::waited(evidence, &segments);
     let mut claim = Claim::new(&DOC, title, segments)
@@ -127,11 +78,6 @@ fn told(
         .time("time in direct reclaim", freeing)
         .time("time blocked, not on a CPU", waited)
         .facts(facts);
-    if let Some(pages) = again {
-        claim = claim
-            .time("time waiting to read dropped pages again", whole.saturating_sub(freeing))
-            .fact("file pages read again after they were dropped", pages as f64, "count");
-    }
     if let Some(limit) = limit {
         claim = claim.fact("memory limit of the cgroup", limit as f64, "bytes");
     }
@@ -169,34 +115,6 @@ mod tests {
                      `program!grow`; the cgroup's memory limit was hit 300 times";
         assert_eq!(found.title, title);
         assert_eq!(told(&recording), ["hot-function 250", "memory-limit-reclaim 250"]);
-    }
-
-    /// Reads a file of 100 MB over and over, of which `again` pages were dropped before.
-    fn scanning(again: u64) -> Recording {
-        let read = "main;scan;libc.so.6!read;k:vfs_read;k:filemap_read;k:filemap_get_pages";
-        let mut scene = Scene::default();
-        let main = scene.program("scan", None, 0);
-        for _ in 0..50 {
-            scene.run(main, 5, Cause::CpuUser, "main;scan");
-            scene.run(main, 1, Cause::CpuKernel, &format!("{read};k:try_to_free_mem_cgroup_pages"));
-            scene.wait(main, 4, Cause::Disk, &format!("{read};k:io_schedule"), End::Disk);
-        }
-        scene.counter(None, counter_names::MEMORY_LIMIT_BYTES, 64 << 20);
-        scene.counter(None, counter_names::MEMORY_LIMIT_HITS, 300);
-        scene.counter(None, counter_names::FILE_REFAULTS, again);
-        scene.counter(Some(main), counter_names::IO_DISK_READ_BYTES, 400 << 20);
-        scene.done()
-    }
-
-    #[test]
-    fn waits_for_what_the_limit_dropped_are_the_limits_and_first_reads_are_not() {
-        let found = first(&scanning(76_800), "memory-limit-reclaim").expect("found");
-        assert_eq!(found.cost.0, 250_000_000);
-        assert!(found.title.contains("reading dropped files again"), "{}", found.title);
-        assert_eq!(
-            first(&scanning(2_000), "memory-limit-reclaim").expect("found").cost.0,
-            50_000_000
-        );
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "metadata-storm",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "The program spends much time on creating, renaming, removing and chmod of files.",
     signature: "CPU time and waits on the critical path inside the kernel's create, mkdir, rename, \
                 link, unlink, rmdir, truncate, chmod and chown. The finding names the function \

@@ -19,6 +19,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "minor-fault-storm",
     group: Group::Storage,
     specificity: Specificity::Pattern,
+    yields_to: &[],
     claim: "The program uses new memory for the first time, or changes memory that it shares since a \
             fork. Each page costs a page fault, and these take much of its CPU time.",
     signature: "A large share of a program's CPU time on the critical path is in page faults that \

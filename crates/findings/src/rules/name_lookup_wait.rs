@@ -17,6 +17,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "name-lookup-wait",
     group: Group::Waiting,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "A thread waits while the address of a host, or another name, is looked up.",
     signature: "A thread on the critical path is blocked inside functions that resolve names: \
                 `getaddrinfo`, the C library's resolver and name service modules, Go's resolver. \

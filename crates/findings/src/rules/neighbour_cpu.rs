@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use culprit_engine::wakers::is_descendant;
 use culprit_model::{Cause, Nanos, ProcessId, Text, Time};
 
-use crate::evidence::relation::is_descendant;
 use crate::evidence::{Evidence, Segment, SegmentId};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Specificity, Threshold};
 use crate::tally;
@@ -22,6 +22,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "neighbour-cpu",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
+    yields_to: &[],
     claim: "Another program on this machine or in this container used the CPU that ready threads \
             waited for.",
     signature: "A thread was ready but not running, while another recorded program ran on the CPU \

@@ -13,6 +13,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "network-wait",
     group: Group::Waiting,
     specificity: Specificity::Relation,
+    yields_to: &[],
     claim: "A thread waits for a peer to answer, to take data, or to accept a connection.",
     signature: "A thread on the critical path is blocked in a socket's receive, send or connect. A \
                 poll counts if a socket's data ended it. A peer on this machine is the process \

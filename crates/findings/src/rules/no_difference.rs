@@ -12,6 +12,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "no-difference",
     group: Group::Comparison,
     specificity: Specificity::Statement,
+    yields_to: &[],
     claim: "The command, or a probe's work, takes the same time in both places, within the stated \
             bound.",
     signature: "The confidence interval of the ratio of wall times lies wholly inside the band in \

@@ -22,6 +22,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "number-format-hot",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
+    yields_to: &[],
     claim: "Converting numbers to or from text, or formatting text, takes much of the CPU time.",
     signature: "CPU time on the critical path below `printf`, `scanf`, `strtod`, iostream \
                 operators, `core::fmt`, `fmt`, `strconv`, `String.format` or float conversions.",

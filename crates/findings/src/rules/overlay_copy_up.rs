@@ -18,6 +18,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "overlay-copy-up",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "The first change of a file in a lower overlay layer copies the whole file, in `open`, \
             `chmod`, `chown` or `rename`.",
     signature: "CPU time, waits and run queue time on the critical path below the overlay's own \

@@ -19,6 +19,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "path-lookup-storm",
     group: Group::Storage,
     specificity: Specificity::Pattern,
+    yields_to: &[],
     claim: "The program looks up files by their paths again and again.",
     signature: "CPU time and waits on the critical path inside the kernel's open, stat, access and \
                 readlink. The work of libuv, Node.js, CPython, Java and other libraries around \

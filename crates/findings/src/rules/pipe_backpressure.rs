@@ -17,6 +17,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "pipe-backpressure",
     group: Group::Waiting,
     specificity: Specificity::Relation,
+    yields_to: &[],
     claim: "One end of a pipe waits for the other: the writer for room, or the reader for data.",
     signature: "A thread on the critical path is blocked in the read, write or open of a pipe or \
                 FIFO. A poll counts if a pipe ended it. The work of the other end fills the time.",

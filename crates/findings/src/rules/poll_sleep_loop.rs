@@ -5,15 +5,12 @@
 //! near-constant interval. Only the part of the sleep in which no thread worked counts: while the
 //! awaited work runs, that work is the reason; after it, the sleep is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use culprit_model::{Cause, LossKind, Nanos, WakeSource};
 
-use culprit_model::{Cause, LossKind, Nanos, ThreadId, WakeSource};
-
-use crate::evidence::chain::is_pause;
 use crate::evidence::loops::{MAX_SPREAD, MAX_WORK, MIN_ROUNDS};
 use crate::evidence::pacing::MIN_GIVES;
-use crate::evidence::stacks::WaitKind;
-use crate::evidence::{Evidence, IntervalId, Loop, Relation, Segment, SegmentId, distrusted};
+use crate::evidence::{Evidence, IntervalId, Loop, SegmentId, distrusted, polling};
+use crate::followed_files;
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 
 /// The rule.
@@ -23,6 +20,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "poll-sleep-loop",
     group: Group::Waiting,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "A thread sleeps a fixed time between checks for the progress of other threads.",
     signature: "The same function sleeps, or waits until its timeout, again and again at a \
                 near-constant interval with little work between. Either another thread waits for \
@@ -88,119 +86,15 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     ],
 };
 
-/// Share of a loop's waits that others must wait for: an occasional handoff of an interpreter's
-/// lock does not count.
-const MIN_AWAITED: f64 = 0.1;
-
 impl Rule for PollSleepLoop {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let rounds = rounds(evidence);
-        let loops = evidence.loops.loops.iter().zip(rounds);
-        let claim = |(found, segments): (&Loop, Vec<SegmentId>)| {
-            is_guilty(evidence, found, &segments).then(|| told(evidence, found, segments))
-        };
-        loops.filter_map(claim).collect()
+        let polling = evidence.polling.loops(&evidence.loops);
+        polling.map(|(found, segments)| told(evidence, found, segments.to_vec())).collect()
     }
-}
-
-/// Which loops poll for the work of other threads, in the order of the evidence's loops.
-pub(crate) fn guilty_loops(evidence: &Evidence<'_>) -> Vec<bool> {
-    let loops = evidence.loops.loops.iter().zip(rounds(evidence));
-    loops.map(|(found, segments)| is_guilty(evidence, found, &segments)).collect()
-}
-
-/// The segments in which each loop waits while no thread works.
-fn rounds(evidence: &Evidence<'_>) -> Vec<Vec<SegmentId>> {
-    let mut rounds = vec![Vec::new(); evidence.loops.loops.len()];
-    for (id, segment) in evidence.chain.iter() {
-        if let Some(at) = evidence.loops.loop_of(evidence.of_segment(segment)) {
-            rounds[at].push(id);
-        }
-    }
-    rounds
-}
-
-fn is_guilty(evidence: &Evidence<'_>, found: &Loop, segments: &[SegmentId]) -> bool {
-    let many = found.rounds.len() >= MIN_ROUNDS;
-    let looks = is_awaited(evidence, segments)
-        || (many && !is_expected(evidence, found) && others_end_it(evidence, found));
-    looks && !found.paces && !segments.is_empty()
-}
-
-/// True for a loop that waits for requests while no thread waits for it.
-fn is_expected(evidence: &Evidence<'_>, found: &Loop) -> bool {
-    let first = evidence.interval(found.rounds[0]);
-    let unasked = evidence.unasked().is_some_and(|(since, _)| since <= first.start);
-    unasked || evidence.for_requests(first).is_some()
-}
-
-/// True when another thread waits for a result of the loop, not for its end. A shell that waits for
-/// its child, or a thread that joins another, would wait for a deliberate pause too, and so would a
-/// thread that waits once until another thread is done.
-pub(crate) fn is_awaited(evidence: &Evidence<'_>, segments: &[SegmentId]) -> bool {
-    let mut awaited = Nanos::ZERO;
-    let mut by_threads: BTreeMap<ThreadId, (BTreeSet<IntervalId>, Nanos)> = BTreeMap::new();
-    for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
-        match awaiting(evidence, segment) {
-            Some(Awaiting::Outcome) => awaited += segment.length,
-            Some(Awaiting::Thread(wait)) => {
-                let thread = evidence.interval(wait).thread;
-                let (waits, time) = by_threads.entry(thread).or_default();
-                waits.insert(wait);
-                *time += segment.length;
-            }
-            None => {}
-        }
-    }
-    let again = by_threads.values().filter(|(waits, _)| waits.len() > 1);
-    awaited += again.map(|(_, time)| *time).sum::<Nanos>();
-    awaited > Nanos::ZERO && awaited.share_of(evidence.total(segments)) >= MIN_AWAITED
-}
-
-/// What another thread waits for in a segment.
-enum Awaiting {
-    /// For a result.
-    Outcome,
-    /// In this wait for a thread, which is for a result if its waiter waits again and again.
-    Thread(IntervalId),
-}
-
-fn awaiting(evidence: &Evidence<'_>, segment: &Segment) -> Option<Awaiting> {
-    let mut by = evidence.of_segment(segment).thread;
-    let mut in_thread = None;
-    for link in evidence.chain.links(segment) {
-        let wait = evidence.interval(link.wait);
-        let relation = Relation::of(evidence, wait, Some(by), link.inferred);
-        by = wait.thread;
-        match relation {
-            Relation::Child => {}
-            _ if evidence.stacks.wait_kind(wait.stack) == Some(WaitKind::Join) => {}
-            // A wait for events of any kind is not for one thread, and a pause is for no thread.
-            Relation::Thread if wait.cause == Cause::Poll => {}
-            Relation::Other if is_pause(wait) || evidence.for_requests(wait).is_some() => {}
-            Relation::Thread => in_thread = in_thread.or(Some(Awaiting::Thread(link.wait))),
-            _ => return Some(Awaiting::Outcome),
-        }
-    }
-    in_thread
-}
-
-/// True when other threads worked during the last round: their progress ended the loop. Threads
-/// that pause at the same place are loops of the same kind and do not count.
-fn others_end_it(evidence: &Evidence<'_>, found: &Loop) -> bool {
-    let name = evidence.name(found.function);
-    let alike = evidence
-        .loops
-        .loops
-        .iter()
-        .filter(|other| other.cause == found.cause && evidence.name(other.function) == name);
-    let rounds = alike.flat_map(|other| &other.rounds);
-    let same: BTreeSet<ThreadId> = rounds.map(|r| evidence.interval(*r).thread).collect();
-    evidence.work.between(found.last, found.end).any(|piece| !same.contains(&piece.thread))
 }
 
 fn told(evidence: &Evidence<'_>, found: &Loop, segments: Vec<SegmentId>) -> Claim {
-    let somebody = is_awaited(evidence, &segments);
+    let somebody = polling::is_awaited(evidence, &segments);
     let rounds = found.rounds.len();
     let first = evidence.interval(found.rounds[0]);
     let who = match found.by_processes {
@@ -225,7 +119,7 @@ fn told(evidence: &Evidence<'_>, found: &Loop, segments: Vec<SegmentId>) -> Clai
         "{who} {polls} {verb} {} between checks, {rounds} times ({COST} of {whole})",
         found.wait
     );
-    let (why, fix) = about_files(evidence);
+    let (why, fix) = followed_files::reason_and_fix(evidence);
     let mut claim = Claim::new(&DOC, title, segments)
         .saying(why, fix)
         .sure(if somebody { 0.95 } else { 0.8 })
@@ -259,24 +153,6 @@ fn told(evidence: &Evidence<'_>, found: &Loop, segments: Vec<SegmentId>) -> Clai
         claim.confidence.lower("that a timer ended each wait is inferred from its cause", 0.9);
     }
     claim
-}
-
-/// Reason and fix to add on a file system on which programs that follow files poll.
-pub(crate) fn about_files(evidence: &Evidence<'_>) -> (String, String) {
-    let Some(fs) = distrusted(evidence.recording) else { return (String::new(), String::new()) };
-    let why = format!(
-        "The {} folder of this place lies on {} (statfs type {}). A program that follows files \
-         asks statfs, and polls on file systems that it knows as remote or does not know. GNU \
-         coreutils has called overlayfs remote since 8.25, although the kernel notifies on it. So \
-         the reader chose to poll; the file system did not force it.",
-        fs.part, fs.kind, fs.magic
-    );
-    let fix = format!(
-        "For a followed file on {}: read a FIFO with `cat` instead, or put the file on a volume or \
-         tmpfs, where the same program is notified.",
-        fs.kind
-    );
-    (why, fix)
 }
 
 fn rate(period: Nanos) -> f64 {

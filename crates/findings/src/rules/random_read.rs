@@ -1,12 +1,11 @@
 //! `random-read`: small reads that miss the page cache, each with a wait for the disk.
 
-use culprit_model::{Cause, Nanos, ProcessId, StackId, Time, counter_names};
+use culprit_model::Nanos;
 
-use crate::evidence::stacks::with_any;
-use crate::evidence::{Doing, Evidence, Family, SegmentId};
+use crate::disk_reads::{DiskReads, SMALL};
+use crate::evidence::Evidence;
 use crate::kernel_time;
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
-use crate::tally;
 
 /// The rule.
 pub(crate) struct RandomRead;
@@ -14,13 +13,11 @@ pub(crate) struct RandomRead;
 /// Waits from which they are a pattern.
 const MIN_WAITS: usize = 50;
 
-/// Bytes fetched by one wait from which the disk streams.
-const MAX_BYTES: f64 = 64.0 * 1024.0;
-
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "random-read",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
+    yields_to: &["memory-limit-reclaim", "memory-limit-reread"],
     claim: "The program reads small pieces of files that are not in the page cache, and waits for \
             the disk each time.",
     signature: "Many waits on the critical path in reads that miss the page cache, each fetching \
@@ -28,7 +25,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 kernel fetches 128 KiB or more ahead. Without pread or lseek calls the title says \
                 `many small files` instead.",
     not_reported: &[
-        "sequential reads: they fetch more than 64 KiB per wait",
+        "sequential reads, which fetch more than 64 KiB per wait (`sequential-read`)",
+        "waits in writes",
         "page faults on mapped files: see `major-page-faults`",
         "processes without a counter of bytes read from storage",
     ],
@@ -54,7 +52,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         },
         Threshold {
             what: "bytes fetched from storage per wait",
-            value: MAX_BYTES,
+            value: SMALL,
             unit: "bytes",
             reason: "Read-ahead grows from 16 to 128 KiB within four sequential reads. A \
                      sequential stream therefore fetches more than 64 KiB per wait. At half, \
@@ -71,67 +69,18 @@ const WHY_FILES: &str = "The program reads each file from its start, but the fil
 const FIX_FILES: &str = "Read many small files with several threads, or pack them into one archive \
                          or database.";
 
-/// True for a read's wait for pages, and the kernel's own work on it.
-fn is_miss(evidence: &Evidence<'_>, doing: &Doing) -> bool {
-    let within = |family| evidence.stacks.in_family(doing.stack, family);
-    matches!(doing.cause, Cause::Disk | Cause::CpuKernel)
-        && within(Family::ReadWrite)
-        && within(Family::ReadMiss)
-        && !within(Family::PageFault)
-}
-
 impl Rule for RandomRead {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let segments = evidence.doing(|d| is_miss(evidence, d));
-        tally::by(evidence, &segments, |s| Some(evidence.process(evidence.of_segment(s).thread)))
-            .into_iter()
-            .filter_map(|t| told(evidence, t.key, t.segments))
-            .collect()
+        DiskReads::all(evidence).into_iter().filter_map(|reads| told(evidence, reads)).collect()
     }
 }
 
-/// How many waits for the disk a set of segments has that began up to a time.
-fn count(evidence: &Evidence<'_>, segments: &[SegmentId], until: Time) -> usize {
-    let waits = evidence.waits(segments);
-    let waits = waits.iter().map(|w| evidence.interval(*w));
-    waits.filter(|w| w.cause == Cause::Disk && w.start <= until).count()
-}
-
-/// True where reads name their places in the file: by calls that are given one, or by moving the
-/// position first. Reads from the front to the end of a file do neither.
-fn is_scattered(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> bool {
-    let has = |wanted: fn(&str) -> bool| {
-        with_any(evidence.recording, |frame| {
-            let function = evidence.recording.frame(frame).function.as_str();
-            evidence.chores.is_kernel(frame) && wanted(function)
-        })
-    };
-    let placed = has(|name| name.contains("sys_pread") || name.contains("do_preadv"));
-    let moves = has(|name| name.contains("sys_lseek"));
-    let within = |all: &[bool], stack: Option<StackId>| stack.is_some_and(|s| all[s.index()]);
-    let reads = segments
-        .iter()
-        .filter(|s| within(&placed, evidence.of_segment(evidence.chain.segment(**s)).stack));
-    let reads: Vec<_> = reads.copied().collect();
-    let of_process = evidence.recording.intervals.iter();
-    let mut of_process = of_process.filter(|i| evidence.process(i.thread) == process);
-    evidence.total(&reads).0 * 2 > evidence.total(segments).0
-        || of_process.any(|i| within(&moves, i.stack))
-}
-
-fn told(evidence: &Evidence<'_>, process: ProcessId, segments: Vec<SegmentId>) -> Option<Claim> {
-    let waits = count(evidence, &segments, Time(u64::MAX));
-    // Counters are read now and then: only waits before the last reading belong to its bytes.
-    let growth = |name| evidence.counters.growth(Some(process), name);
-    let fetched = growth(counter_names::IO_DISK_READ_BYTES)?;
-    let counted = count(evidence, &segments, fetched.until);
-    let each = fetched.value as f64 / counted.max(1) as f64;
-    if waits < MIN_WAITS || counted == 0 || each > MAX_BYTES {
-        return None;
-    }
+fn told(evidence: &Evidence<'_>, reads: DiskReads) -> Option<Claim> {
+    let each = reads.each.filter(|each| *each <= SMALL && reads.waits >= MIN_WAITS)?;
+    let scattered = reads.are_scattered(evidence);
+    let DiskReads { process, segments, waits, .. } = reads;
     let waited = kernel_time::waited(evidence, &segments);
     let caller = kernel_time::caller(evidence, &segments);
-    let scattered = is_scattered(evidence, process, &segments);
     let what = if scattered { "small disk reads" } else { "disk reads of many small files" };
     let title = format!(
         "{} spends {COST} of {} on {what}, mainly in `{caller}`: {waits} waits, {:.0} KiB each",

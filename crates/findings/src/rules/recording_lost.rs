@@ -13,6 +13,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "recording-lost",
     group: Group::Quality,
     specificity: Specificity::Statement,
+    yields_to: &[],
     claim: "The recording is incomplete: records were dropped, or its sums of time differ from the \
             kernel's.",
     signature: "The loss table lists dropped records, a killed recorder, a full disk, a damaged \

@@ -16,6 +16,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "regex-compile-hot",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
+    yields_to: &[],
     claim: "Compiling regular expressions takes a notable share of the CPU time.",
     signature: "CPU time on the critical path below functions that compile expressions: regcomp, \
                 std::regex's constructor, Regex::new, regexp.Compile, PCRE, RE2 and similar ones.",

@@ -28,6 +28,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "repeated-work",
     group: Group::Cpu,
     specificity: Specificity::Statement,
+    yields_to: &[],
     claim: "The same program runs many times with the same arguments.",
     signature: "Several processes ran with the same arguments (at least one) and used about the \
                 same CPU time. Their work, including their children's, lies on the critical path. \

@@ -13,6 +13,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "rights-missing",
     group: Group::Quality,
     specificity: Specificity::Statement,
+    yields_to: &[],
     claim: "The recorder lacked rights, so some evidence is missing.",
     signature: "The recording's access level (rung) is below `full`. Or the loss table lists \
                 missing kernel stacks, wakers or processor counters, small rings, or refused \

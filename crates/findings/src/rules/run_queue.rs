@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Cause, Nanos, ProcessId};
+use culprit_model::{Cause, Nanos, ProcessId, Severity};
 
 use crate::doubt::MOST_APART;
 use crate::evidence::{Evidence, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
+use crate::settle::severity_of;
 
 /// The rule.
 pub(crate) struct RunQueue;
@@ -21,8 +22,11 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "run-queue",
     group: Group::Cpu,
     specificity: Specificity::Work,
+    yields_to: &[],
     claim: "Threads are ready to run but wait for a CPU, because other threads use the CPUs.",
-    signature: "A thread on the critical path is ready and not running.",
+    signature: "A thread on the critical path is ready and not running. If the program's own threads \
+                have the CPU meanwhile, what they do there counts, and this finding only states how \
+                long it is.",
     not_reported: &[
         "the run queue right after a lock was released: see `lock-contention`",
         "time in which a CPU quota stops the thread: see `cpu-quota-throttling`",
@@ -58,42 +62,78 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for RunQueue {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let segments = evidence.doing(|d| d.cause == Cause::Runnable);
-        let total = evidence.total(&segments);
-        if total == Nanos::ZERO || evidence.sums_apart.run_queue > MOST_APART {
+        if evidence.sums_apart.run_queue > MOST_APART {
             return Vec::new();
         }
-        let (cpus, whole) = (evidence.recording.meta.cpus, evidence.chain.whole);
-        let working = working(evidence, &segments);
-        // Otherwise programs outside the recording use the CPUs.
-        let own = working > f64::from(cpus);
-        let claim = if own {
-            let title = format!(
-                "threads wait {COST} of {whole} for a CPU: on average {working:.1} threads want to \
-                 run on {cpus} CPUs"
-            );
-            let fix = "Run fewer threads at once, or give the program more CPUs.".to_owned();
-            Claim::new(&DOC, title, segments).saying(String::new(), fix).facts(users(evidence))
-        } else {
-            let title = format!(
-                "threads wait {COST} of {whole} for a CPU that programs outside the recording use"
-            );
-            let why = format!(
-                "On average {working:.1} recorded threads want to run: too few to fill {cpus} \
-                 CPUs. Other programs on this machine use them, or this program may not use all of \
-                 them."
-            );
-            let fix = "Find the other programs with `culprit record --all` (or `--cgroup`). Move \
-                       them, or give this program a higher weight (nice, cpu.weight) or CPUs of \
-                       its own.";
-            Claim::new(&DOC, title, segments).saying(why, fix.to_owned())
-        };
-        let claim = claim
-            .sure(0.9)
-            .fact("mean number of threads that wanted to run", working, "count")
-            .fact("CPUs", f64::from(cpus), "count");
-        vec![Claim { listed_from: MIN_QUEUED, ..claim }]
+        let own = evidence.segments(|segment, _| evidence.fills_queue(segment));
+        let queued = evidence.doing(|d| d.cause == Cause::Runnable);
+        let claims = [of_own_threads(evidence, &own), of_others(evidence, queued)];
+        claims.into_iter().flatten().collect()
     }
+}
+
+/// That the program's own threads take the CPUs from each other. What they do there is told by its own
+/// findings: this is how they come to meet.
+fn of_own_threads(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Option<Claim> {
+    let (total, whole) = (evidence.total(segments), evidence.chain.whole);
+    let share = total.share_of(whole);
+    if share < MIN_QUEUED {
+        return None;
+    }
+    let (cpus, working) = (evidence.recording.meta.cpus, working(evidence, segments));
+    let title = format!(
+        "threads wait {total} of {whole} for a CPU that the program's own threads use: on average \
+         {working:.1} threads want to run on {cpus} CPUs"
+    );
+    let severity = severity_of(share).min(Severity::Low);
+    let claim = Claim::statement(&DOC, title, severity)
+        .saying(OWN_WHY.to_owned(), OWN_FIX.to_owned())
+        .time("time ready while own threads had the CPU", total)
+        .fact("mean number of threads that wanted to run", working, "count")
+        .fact("CPUs", f64::from(cpus), "count")
+        .facts(users(evidence));
+    Some(Claim { specificity: Specificity::Statement, ..claim })
+}
+
+/// What to think of a program whose own threads wait for each other's CPU.
+const OWN_WHY: &str = "The program's own threads fill the CPUs. The other findings say with what: that \
+                       work, and not the waiting, decides how long the run takes.";
+const OWN_FIX: &str = "Reduce the work that the other findings name. More CPUs help as long as more \
+                       threads want to run than there are CPUs; fewer threads save only the switches.";
+
+/// That other programs use the CPUs.
+fn of_others(evidence: &Evidence<'_>, segments: Vec<SegmentId>) -> Option<Claim> {
+    if evidence.total(&segments) == Nanos::ZERO {
+        return None;
+    }
+    let (cpus, whole) = (evidence.recording.meta.cpus, evidence.chain.whole);
+    let working = working(evidence, &segments);
+    // Otherwise programs outside the recording use the CPUs.
+    let own = working > f64::from(cpus);
+    let claim = if own {
+        let title = format!(
+            "threads wait {COST} of {whole} for a CPU: on average {working:.1} threads want to run on \
+             {cpus} CPUs"
+        );
+        let fix = "Run fewer threads at once, or give the program more CPUs.".to_owned();
+        Claim::new(&DOC, title, segments).saying(String::new(), fix).facts(users(evidence))
+    } else {
+        let title = format!(
+            "threads wait {COST} of {whole} for a CPU that programs outside the recording use"
+        );
+        let why = format!(
+            "On average {working:.1} recorded threads want to run: too few to fill {cpus} CPUs. Other \
+             programs on this machine use them, or this program may not use all of them."
+        );
+        let fix = "Find the other programs with `culprit record --all` (or `--cgroup`). Move them, or \
+                   give this program a higher weight (nice, cpu.weight) or CPUs of its own.";
+        Claim::new(&DOC, title, segments).saying(why, fix.to_owned())
+    };
+    let claim = claim
+        .sure(0.9)
+        .fact("mean number of threads that wanted to run", working, "count")
+        .fact("CPUs", f64::from(cpus), "count");
+    Some(Claim { listed_from: MIN_QUEUED, ..claim })
 }
 
 /// How many recorded threads worked or wanted to, on average over the segments.
@@ -130,7 +170,7 @@ fn users(evidence: &Evidence<'_>) -> Vec<culprit_model::Evidence> {
 #[cfg(test)]
 mod tests {
     use crate::scene::{MS, Scene, first};
-    use culprit_model::{Cause, Loss, LossKind, Nanos, Recording, Time};
+    use culprit_model::{Cause, Loss, LossKind, Nanos, Recording, Severity, Time};
 
     fn crowd(queued_ms: u64) -> Recording {
         let mut scene = Scene::default();
@@ -147,14 +187,32 @@ mod tests {
     #[test]
     fn a_crowded_machine_is_told_with_who_used_it() {
         let found = first(&crowd(600), "run-queue").expect("found");
-        assert_eq!(found.cost.0, 600_000_000);
-        assert!(found.title.contains("4.0 threads want to run on 2 CPUs"), "{}", found.title);
+        assert_eq!((found.cost, found.severity), (Nanos(0), Severity::Low));
+        assert!(
+            found
+                .title
+                .starts_with("threads wait 600 ms of 1.00 s for a CPU that the program's own")
+                && found.title.ends_with("4.0 threads want to run on 2 CPUs"),
+            "{}",
+            found.title
+        );
+        let work = first(&crowd(600), "hot-function").expect("what they do there is found");
+        assert!(work.title.contains("`program!spin`"), "{}", work.title);
         assert!(found.evidence.iter().any(|e| e.what.contains("CPU time of other0")));
     }
 
-    /// The crowd with the kernel's own account of the first thread's time on run queues.
+    /// A program that waits for a CPU which nobody of the recording has.
+    fn pushed_off() -> Recording {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        scene.run(main, 400, Cause::CpuUser, "main;work");
+        scene.run(main, 600, Cause::Runnable, "main;work;k:irqentry_exit_to_user_mode");
+        scene.done()
+    }
+
+    /// The same with the kernel's own account of the thread's time on run queues.
     fn accounted(kernels_ms: u64) -> Recording {
-        let mut recording = crowd(600);
+        let mut recording = pushed_off();
         let main = &mut recording.threads[0];
         (main.sched_from, main.sched_to) = (Some(Time(0)), Some(Time(1000 * MS)));
         (main.sched_cpu, main.sched_wait) = (Some(Nanos(400 * MS)), Some(Nanos(kernels_ms * MS)));
@@ -170,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_the_kernel_counts_otherwise_is_less_sure_or_not_told() {
-        let sure = first(&crowd(600), "run-queue").expect("found").confidence;
+        let sure = first(&pushed_off(), "run-queue").expect("found").confidence;
         let less = first(&accounted(400), "run-queue").expect("found");
         assert!((less.confidence / sure - 2.0 / 3.0).abs() < 0.01, "{}", less.confidence);
         assert!(less.evidence.iter().any(|e| e.what.contains("kernel's own sum")));

@@ -13,6 +13,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "seccomp-cost",
     group: Group::Container,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "The container's seccomp filter adds time to each system call.",
     signature: "CPU time in the kernel's filter (`__seccomp_filter`) on the critical path, before \
                 the call itself begins. `culprit bench syscall` compares batches of one call by \

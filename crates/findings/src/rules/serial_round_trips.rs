@@ -26,6 +26,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "serial-round-trips",
     group: Group::Waiting,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "A thread sends many small requests, each after the answer to the last one. The way to the \
             other side and back takes the time.",
     signature: "A thread on the critical path waits many times, for a short time each, for data \
@@ -93,16 +94,8 @@ impl Rule for SerialRoundTrips {
 
 /// The outermost thread that waits for a peer around a segment; the segment's own where none does.
 fn measured(evidence: &Evidence<'_>, segment: &Segment) -> ThreadId {
-    let mut by = evidence.of_segment(segment).thread;
-    let mut outermost = by;
-    for link in evidence.chain.links(segment) {
-        let wait = evidence.interval(link.wait);
-        if Relation::of(evidence, wait, Some(by), link.inferred) == Relation::Peer {
-            outermost = wait.thread;
-        }
-        by = wait.thread;
-    }
-    outermost
+    let peers = evidence.waits_around(segment).filter(|wait| wait.relation == Relation::Peer);
+    peers.last().map_or(evidence.of_segment(segment).thread, |wait| wait.waiter)
 }
 
 /// True for a wait for a peer, the run queue after it, the kernel's own network path, and a pause
@@ -161,8 +154,8 @@ fn told(
 /// True where most of these segments fill a recorded server's wait for requests.
 fn fills_servers_wait(evidence: &Evidence<'_>, segments: &[SegmentId]) -> bool {
     let is_asked = |s: &&SegmentId| {
-        let mut links = evidence.chain.links(evidence.chain.segment(**s));
-        links.any(|link| evidence.for_requests(evidence.interval(link.wait)).is_some())
+        let mut waits = evidence.waits_around(evidence.chain.segment(**s));
+        waits.any(|wait| wait.for_requests)
     };
     let asking: Vec<_> = segments.iter().filter(is_asked).copied().collect();
     evidence.total(&asking).share_of(evidence.total(segments)) > 0.5

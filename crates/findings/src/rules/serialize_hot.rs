@@ -16,6 +16,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "serialize-hot",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
+    yields_to: &[],
     claim: "Reading or writing JSON, XML, base64, serialised objects or character encodings takes \
             much of the CPU time.",
     signature: "CPU time on the critical path below (de)serialisers: jansson, cJSON, simdjson, \

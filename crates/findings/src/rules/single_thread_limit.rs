@@ -29,6 +29,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "single-thread-limit",
     group: Group::Cpu,
     specificity: Specificity::Statement,
+    yields_to: &[],
     claim: "One thread computes nearly all the time and no other thread of the program works: more \
             CPUs would not help.",
     signature: "One thread is on a CPU for most of the wall time, on a machine with several CPUs. \

@@ -12,6 +12,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "slower-in-place",
     group: Group::Comparison,
     specificity: Specificity::Statement,
+    yields_to: &[],
     claim: "The command, or a probe's work, takes longer in this place than in the baseline place.",
     signature: "The runs alternate between the places. The confidence interval of the ratio of \
                 their wall times lies wholly above the band in which runs count as equal.",

@@ -23,6 +23,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "small-io",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "The program reads or writes a few bytes at a time, with many system calls.",
     signature: "CPU time on the critical path in read and write calls, and in a runtime's code \
                 around them. The process's counters show many calls with few bytes each. Calls \

@@ -44,6 +44,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "spin-wait",
     group: Group::Cpu,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "A thread burns CPU time in a loop that does nothing until another thread acts.",
     signature: "Clock samples in a short loop with the CPU's wait hint (`pause`, `yield`), in a \
                 short loop that only reads memory, or in `sched_yield`. The thread remains on the \

@@ -13,6 +13,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "stacks-truncated",
     group: Group::Quality,
     specificity: Specificity::Statement,
+    yields_to: &[],
     claim: "Some user stacks are cut: callers are missing.",
     signature: "The loss table counts user stacks that end before the thread's start function.",
     not_reported: &[],

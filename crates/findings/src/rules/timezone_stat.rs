@@ -13,6 +13,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "timezone-stat",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
+    yields_to: &[],
     claim: "The C library checks the time zone file each time that it converts to or from local \
             time.",
     signature: "Kernel time in stat and open on the critical path, below the C library's functions \

@@ -12,6 +12,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "unclear",
     group: Group::Comparison,
     specificity: Specificity::Statement,
+    yields_to: &[],
     claim: "The runs are too few or too noisy to say whether the places differ.",
     signature: "The confidence interval of the ratio of wall times crosses an edge of the band in \
                 which runs count as equal. Or there are too few runs for an interval.",

@@ -34,6 +34,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "wait-on-child",
     group: Group::Waiting,
     specificity: Specificity::Relation,
+    yields_to: &[],
     claim: "A process waits for child processes, and their work is on the critical path.",
     signature: "A process on the critical path is blocked in wait4, waitid or vfork, or waits for \
                 a child's output. The time is what the children did. Severity: the most that \
@@ -114,16 +115,12 @@ fn waits(
     evidence: &Evidence<'_>,
     segment: &Segment,
 ) -> impl Iterator<Item = (ThreadId, ProcessId)> {
-    let mut by = evidence.of_segment(segment).thread;
-    evidence.chain.links(segment).map_while(move |link| {
-        let wait = evidence.interval(link.wait);
+    evidence.waits_around(segment).map_while(|wait| {
+        let interval = evidence.interval(wait.interval);
         // A pipe's own relation is another one; it tells a child only by whose output it has.
-        let is_child = || Relation::of(evidence, wait, Some(by), link.inferred) == Relation::Child;
-        let of_child =
-            is_for_output(evidence, wait, by) || (wait.cause != Cause::Pipe && is_child());
-        let told = of_child.then(|| (wait.thread, evidence.process(by)));
-        by = wait.thread;
-        told
+        let of_child = is_for_output(evidence, interval, wait.by)
+            || (interval.cause != Cause::Pipe && wait.relation == Relation::Child);
+        of_child.then(|| (wait.waiter, evidence.process(wait.by)))
     })
 }
 

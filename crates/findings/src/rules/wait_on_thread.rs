@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::{Cause, Interval, Nanos, Severity, Text, ThreadId};
 
+use crate::evidence::pauses::{PauseEnd, nobody_works};
 use crate::evidence::stacks::WaitKind;
 use crate::evidence::{Chore, Evidence, Family, IntervalId, Relation, Segment, SegmentId, Work};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
-use crate::rules::idle_await::{is_timed, nobody_works};
 use crate::tally::{self, Tally};
 
 /// The rule.
@@ -22,14 +22,11 @@ const MAX_PARALLEL: f64 = 0.5;
 /// returning from one join and starting the next takes microseconds.
 const MAX_BETWEEN: f64 = 0.01;
 
-/// Confidence left where no record names the thread that ends the waits: nothing then shows that
-/// one thread works alone.
-const WITHOUT_ENDER: f64 = 0.5;
-
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "wait-on-thread",
     group: Group::Waiting,
     specificity: Specificity::Dependency,
+    yields_to: &[],
     claim: "Thread A waits for the result of thread B of the same process, and meanwhile mostly only B \
             works.",
     signature: "A on the critical path waits on a condition variable, a join, a semaphore or an event, \
@@ -42,6 +39,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "a wait during which no thread of the process works",
         "a launcher that waits for the thread that runs the program",
         "time in which B waits for a CPU: see `run-queue`",
+        "a thread that no record names",
         "a garbage collector's thread that waits for a CPU: see `gc-pressure`",
     ],
     why: "The two threads take turns, so the second thread gains nothing. The run takes as long as \
@@ -88,7 +86,7 @@ impl Rule for WaitOnThread {
         waiting.retain(|s| {
             let segment = evidence.chain.segment(*s);
             // A timed sleep ends by itself, whatever other threads do.
-            !is_timed(evidence.of_segment(segment))
+            PauseEnd::of(evidence.of_segment(segment)) != PauseEnd::Timer
                 && !is_beside(evidence, segment)
                 && !is_at_rest(evidence, segment)
                 && !is_launched(evidence, &launched, segment)
@@ -97,7 +95,7 @@ impl Rule for WaitOnThread {
         let mut alone = Vec::new();
         let mut works = BTreeMap::new();
         for t in
-            tally::by(evidence, &waiting, |s| Some(evidence.process(tally::waiter(evidence, s))))
+            tally::by(evidence, &waiting, |s| Some(evidence.process(wait_of(evidence, s).thread)))
         {
             let work = Work::wanted_by(
                 evidence.recording,
@@ -112,18 +110,27 @@ impl Rule for WaitOnThread {
             alone.extend(segments);
             works.insert(t.key, work);
         }
-        alone.retain(|s| !is_pushed_off(evidence, evidence.chain.segment(*s)));
-        let key =
-            |s: &Segment| Some((tally::waiter(evidence, s), tally::waiting_function(evidence, s)));
-        let claim = |t: Tally<(ThreadId, Text)>| {
-            let left = works
-                .get(&evidence.process(t.key.0))
-                .is_some_and(|work| is_left_over(evidence, work, &t.segments));
-            let claim = told(evidence, t);
-            if left { Claim { at_most: Severity::Info, ..claim } } else { claim }
+        alone.retain(|s| !evidence.is_pushed_off(evidence.chain.segment(*s)));
+        let key = |s: &Segment| {
+            let wait = wait_of(evidence, s);
+            Some((wait.thread, evidence.name(evidence.stacks.focus(wait.stack))))
         };
-        tally::by(evidence, &alone, key).into_iter().map(claim).collect()
+        let claim = |t: Tally<(ThreadId, Text)>| {
+            let key = t.key.0;
+            let left = works
+                .get(&evidence.process(key))
+                .is_some_and(|work| is_left_over(evidence, work, &t.segments));
+            let claim = told(evidence, t)?;
+            Some(if left { Claim { at_most: Severity::Info, ..claim } } else { claim })
+        };
+        tally::by(evidence, &alone, key).into_iter().filter_map(claim).collect()
     }
+}
+
+/// The wait for another thread that a segment fills, or is.
+fn wait_of<'a>(evidence: &Evidence<'a>, segment: &Segment) -> &'a Interval {
+    let wait = evidence.dependent_wait(segment).unwrap_or(segment.interval);
+    evidence.interval(wait)
 }
 
 /// True for waits between which the threads mostly work in parallel: they share work and do not all
@@ -136,15 +143,6 @@ fn is_left_over(evidence: &Evidence<'_>, work: &Work, segments: &[SegmentId]) ->
         return false;
     };
     work.with_at_least(2, from, to).share_of(to.since(from)) > MAX_PARALLEL
-}
-
-/// True where a thread was working and lost its CPU: the wait is then for the threads on the CPUs.
-/// The run queue right after a wakeup is a part of the wakeup.
-pub(crate) fn is_pushed_off(evidence: &Evidence<'_>, segment: &Segment) -> bool {
-    let interval = evidence.of_segment(segment);
-    let before = segment.interval.0.checked_sub(1).map(|row| evidence.interval(IntervalId(row)));
-    let worked = before.is_some_and(|i| i.thread == interval.thread && !i.cause.is_blocked());
-    interval.cause == Cause::Runnable && worked
 }
 
 /// True while a thread waits for others of its process and none of them works: something outside
@@ -187,7 +185,7 @@ fn stretches(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Vec<Vec<Segment
     let mut stretches: Vec<(Vec<SegmentId>, Nanos)> = Vec::new();
     for &id in segments {
         let segment = evidence.chain.segment(id);
-        let waiter = tally::waiter(evidence, segment);
+        let waiter = wait_of(evidence, segment).thread;
         match stretches.last_mut() {
             Some((stretch, waited)) if continues(evidence, stretch, *waited, segment, waiter) => {
                 stretch.push(id);
@@ -209,7 +207,7 @@ fn continues(
 ) -> bool {
     let Some(last) = stretch.last().map(|id| evidence.chain.segment(*id)) else { return false };
     let end = last.start + last.length;
-    waiter == tally::waiter(evidence, last)
+    waiter == wait_of(evidence, last).thread
         && next.start >= end
         && next.start.since(end).share_of(waited) <= MAX_BETWEEN
 }
@@ -220,21 +218,23 @@ fn is_parallel(evidence: &Evidence<'_>, work: &Work, segments: &[SegmentId]) -> 
     both.sum::<Nanos>().share_of(evidence.total(segments)) > MAX_PARALLEL
 }
 
-fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, Text)>) -> Claim {
+/// The claim of one thread's waits in one function; none where no record names whom it waits for.
+fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, Text)>) -> Option<Claim> {
     let (waiter, function) = t.key;
     let enders = |s: &SegmentId| {
         let segment = evidence.chain.segment(*s);
         Some((ender(evidence, waiter, segment)?, segment.length))
     };
     let others: Vec<_> = t.segments.iter().filter_map(enders).collect();
-    let unknown = others.is_empty();
+    if others.is_empty() {
+        return None;
+    }
     let names = tally::named_by_time(evidence, others);
     let waits = evidence.waits(&t.segments);
     let exits = waits.iter().filter(|w| ends_with_exit(evidence, **w)).count();
-    let whom = match (unknown, exits == waits.len()) {
-        (true, _) => tally::UNKNOWN.to_owned(),
-        (false, true) => format!("{names} to end while no other thread works"),
-        (false, false) => format!("{names} while no other thread works"),
+    let whom = match exits == waits.len() {
+        true => format!("{names} to end while no other thread works"),
+        false => format!("{names} while no other thread works"),
     };
     let who = evidence.recording.thread_name(waiter);
     let whole = evidence.chain.whole;
@@ -246,16 +246,13 @@ fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, Text)>) -> Claim {
         .fact("waits", waits.len() as f64, "count")
         .fact("waits for another thread's exit", exits as f64, "count")
         .facts(tally::done(evidence, &t.segments, 3));
-    if unknown {
-        claim.confidence.lower("the thread that ends the waits is not known", WITHOUT_ENDER);
-    }
     if inferred > 0.5 {
         claim.why =
             "The thread polls instead of waiting for the event. The time in which the other thread \
              works is counted here, the rest under `poll-sleep-loop`."
                 .to_owned();
     }
-    claim
+    Some(claim)
 }
 
 /// The thread that a segment waits for: the one whose time fills it, else the one that ended the
@@ -335,7 +332,8 @@ mod tests {
             scene.run(worker, 10, Cause::Runnable, "clone3;load;k:io_schedule");
         }
         scene.wait(main, 1000, Cause::Lock, JOIN, End::By(worker));
-        assert_eq!(told(&scene.done())[..2], ["run-queue 600", "wait-on-thread 400"]);
+        let recording = scene.done();
+        assert_eq!(told(&recording)[..2], ["run-queue 600", "wait-on-thread 400"]);
     }
 
     #[test]

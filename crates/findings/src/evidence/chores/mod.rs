@@ -25,8 +25,7 @@ use culprit_model::{FrameId, Interval, Module, ModuleId, Nanos, Recording, Stack
 
 use super::chain::{Chain, SegmentId};
 use super::compiled::{is_compiled_at_run_time, known_as};
-use super::families::{Family, of_kernel, of_user};
-use crate::rules::hot_function::TRAPS;
+use super::families::{Family, TRAPS, of_kernel, of_user};
 use names::LIBRARY_MODULES;
 use table::{Table, is_jvm, is_python, plain, worded};
 
