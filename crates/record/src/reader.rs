@@ -400,6 +400,6 @@ mod tests {
     #[test]
     fn the_clock_is_eased_once_and_only_after_its_time() {
         assert_eq!(periods(ClockRate::EASED_AFTER), [4_000_000]);
-        assert_eq!(periods(ClockRate::EASED_AFTER / 4), []);
+        assert!(periods(ClockRate::EASED_AFTER / 4).is_empty());
     }
 }
