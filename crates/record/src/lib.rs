@@ -62,6 +62,7 @@ mod finish;
 mod handle;
 mod instants;
 mod interpreters;
+mod joined;
 mod ladder;
 mod learned;
 mod ledger;

@@ -16,12 +16,13 @@ use std::time::Duration;
 
 use culprit_model::{Tid, counter_names as names};
 use culprit_place::procfs::{self, State};
-use culprit_place::{CounterReader, Pid};
+use culprit_place::{Counters, Pid};
 
 use crate::bytecode::{Bytecode, BytecodeLoop};
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::decode::Task;
 use crate::interpreters::Interpreted;
+use crate::joined::Cgroups;
 use crate::managed::ManagedNews;
 use crate::modules::kernel_pid;
 use crate::sockets::{PolledSockets, ServerAndClient, polled_sockets};
@@ -151,8 +152,8 @@ impl Roster {
 pub(crate) struct Poller {
     /// Whom to read of.
     pub(crate) roster: Arc<Roster>,
-    /// The recorded cgroup's files.
-    pub(crate) cgroup: Option<CounterReader>,
+    /// The recorded cgroup's files, and those that its processes join.
+    pub(crate) cgroups: Cgroups,
     /// Whether to look at what threads do.
     pub(crate) observe: bool,
     /// Processes whose descendants are to be listed, because no event tells of them.
@@ -178,7 +179,7 @@ const MILLISECOND: u64 = 1_000_000;
 
 impl Poller {
     /// Polls until told to stop; the last thing is one more round of accounts and counters.
-    pub(crate) fn run(self) {
+    pub(crate) fn run(mut self) {
         let mut due = Due::default();
         while !self.stop.load(Ordering::Acquire) {
             let readings = self.round(&mut due);
@@ -201,9 +202,11 @@ impl Poller {
         Reading { at: monotonic_ns(), what: Polled::Living(tasks) }
     }
 
-    fn round(&self, due: &mut Due) -> Vec<Reading> {
+    fn round(&mut self, due: &mut Due) -> Vec<Reading> {
         let tasks = self.roster.get();
         let mut readings = Vec::new();
+        let mut pids: Vec<i32> = tasks.iter().map(|task| task.pid).collect();
+        pids.dedup();
         every(&mut due.living, 20, || {
             if !self.list_below.is_empty() {
                 readings.push(self.living());
@@ -218,11 +221,10 @@ impl Poller {
             readings.extend(tasks.iter().filter_map(|task| account(*task)));
         });
         every(&mut due.counters, 200, || {
-            readings.extend(self.cgroup.iter().flat_map(cgroup_counters));
+            self.cgroups.look(&pids);
+            readings.extend(self.cgroups.read().iter().flat_map(cgroup_counters));
             readings.extend(steal());
         });
-        let mut pids: Vec<i32> = tasks.iter().map(|task| task.pid).collect();
-        pids.dedup();
         every(&mut due.processes, 200, || {
             readings.extend(pids.iter().copied().flat_map(memory));
             readings.extend(pids.iter().copied().flat_map(io));
@@ -318,8 +320,7 @@ fn blocked_call(task: Task) -> Option<BlockedCall> {
     Some(BlockedCall { number, file: link.map(|path| path.to_string_lossy().into_owned()) })
 }
 
-fn cgroup_counters(reader: &CounterReader) -> Vec<Reading> {
-    let counters = reader.read();
+fn cgroup_counters(counters: &Counters) -> Vec<Reading> {
     let at = monotonic_ns();
     let named = counters.named();
     named.map(|(name, value)| counter(at, None, name, value)).collect()

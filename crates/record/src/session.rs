@@ -29,6 +29,7 @@ use crate::events::Wakers;
 use crate::files::FileOpener;
 use crate::handle::Context;
 use crate::interpreters::{Interpreters, LastAnswers, Notice};
+use crate::joined::Cgroups;
 use crate::order::Chunk;
 use crate::perf::PerfSource;
 use crate::plan::{HOST_FACT, Plan, Target};
@@ -199,7 +200,7 @@ impl Plan {
         };
         let poller = Poller {
             roster: Arc::clone(&crew.roster),
-            cgroup: subjects.counters(),
+            cgroups: Cgroups::new(subjects.counters()),
             observe: self.rights.kernel.is_err(),
             list_below,
             out: crew.readings,

@@ -101,6 +101,70 @@ pub struct Pressure {
 }
 
 impl Counters {
+    /// What was counted of the quota and of the memory limit since an earlier reading; limits and sizes
+    /// stay.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let since = |now: Option<u64>, then: Option<u64>| {
+            now.map(|now| now.saturating_sub(then.unwrap_or_default()))
+        };
+        let (cpu, memory) = (&before.cpu, &before.memory);
+        Self {
+            cpu: CpuCounters {
+                usage_ns: since(self.cpu.usage_ns, cpu.usage_ns),
+                periods: since(self.cpu.periods, cpu.periods),
+                throttled_periods: since(self.cpu.throttled_periods, cpu.throttled_periods),
+                throttled_ns: since(self.cpu.throttled_ns, cpu.throttled_ns),
+                ..self.cpu
+            },
+            memory: MemoryCounters {
+                limit_hits: since(self.memory.limit_hits, memory.limit_hits),
+                file_refaults: since(self.memory.file_refaults, memory.file_refaults),
+                ..self.memory
+            },
+            ..*self
+        }
+    }
+
+    /// What two cgroups count together. The limits are those of the one that holds its members back more.
+    #[must_use]
+    pub fn with(&self, other: &Self) -> Self {
+        let sum = |one: Option<u64>, two: Option<u64>| match (one, two) {
+            (Some(one), Some(two)) => Some(one.saturating_add(two)),
+            _ => one.or(two),
+        };
+        let throttled = |counters: &Self| (counters.cpu.throttled_periods, counters.cpu.periods);
+        let quota = match (self.cpu.quota_ns, other.cpu.quota_ns) {
+            (Some(_), Some(_)) if throttled(self) >= throttled(other) => &self.cpu,
+            (Some(_), None) => &self.cpu,
+            _ => &other.cpu,
+        };
+        let memory = match (self.memory.limit_bytes, other.memory.limit_bytes) {
+            (Some(_), Some(_)) if self.memory.limit_hits >= other.memory.limit_hits => &self.memory,
+            (Some(_), None) => &self.memory,
+            _ => &other.memory,
+        };
+        Self {
+            cpu: CpuCounters {
+                usage_ns: sum(self.cpu.usage_ns, other.cpu.usage_ns),
+                periods: sum(self.cpu.periods, other.cpu.periods),
+                throttled_periods: sum(self.cpu.throttled_periods, other.cpu.throttled_periods),
+                throttled_ns: sum(self.cpu.throttled_ns, other.cpu.throttled_ns),
+                quota_ns: quota.quota_ns,
+                period_ns: quota.period_ns,
+                ..self.cpu
+            },
+            memory: MemoryCounters {
+                usage_bytes: memory.usage_bytes,
+                limit_bytes: memory.limit_bytes,
+                limit_hits: sum(self.memory.limit_hits, other.memory.limit_hits),
+                file_refaults: sum(self.memory.file_refaults, other.memory.file_refaults),
+                ..self.memory
+            },
+            ..*self
+        }
+    }
+
     /// The numbers that are there, under the names that recordings give them.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let all = [
@@ -136,5 +200,41 @@ impl Limits {
         self.cpu_quota_ns =
             [self.cpu_quota_ns, quota].into_iter().flatten().min_by_key(|q| share(*q));
         self.memory_bytes = [self.memory_bytes, memory].into_iter().flatten().min();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(periods: u64, throttled: u64, quota_ns: Option<u64>, hits: u64) -> Counters {
+        let cpu = CpuCounters {
+            periods: Some(periods),
+            throttled_periods: Some(throttled),
+            quota_ns,
+            period_ns: quota_ns.map(|_| 100_000_000),
+            ..CpuCounters::default()
+        };
+        let memory = MemoryCounters { limit_hits: Some(hits), ..MemoryCounters::default() };
+        Counters { cpu, memory, ..Counters::default() }
+    }
+
+    #[test]
+    fn a_joined_cgroup_counts_from_when_it_was_joined() {
+        let recorded = counted(0, 0, None, 3);
+        let joined = counted(50, 40, Some(20_000_000), 9).since(&counted(20, 15, None, 5));
+        let together = recorded.with(&joined);
+        assert_eq!(together.cpu.periods, Some(30));
+        assert_eq!(together.cpu.throttled_periods, Some(25));
+        assert_eq!(together.cpu.quota_ns, Some(20_000_000), "the one that has a quota tells it");
+        assert_eq!(together.memory.limit_hits, Some(7));
+    }
+
+    #[test]
+    fn the_quota_that_holds_back_more_is_told() {
+        let one = counted(10, 1, Some(50_000_000), 0);
+        let other = counted(10, 9, Some(30_000_000), 0);
+        assert_eq!(one.with(&other).cpu.quota_ns, Some(30_000_000));
+        assert_eq!(other.with(&one).cpu.quota_ns, Some(30_000_000));
     }
 }

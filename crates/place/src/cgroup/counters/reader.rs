@@ -102,6 +102,24 @@ impl CounterReader {
         }
     }
 
+    /// True when each of these folders is one of those of `known`, lies below one of them, or is the top of
+    /// its tree.
+    #[must_use]
+    pub fn lies_within(&self, known: &[&Self]) -> bool {
+        let within = |folder: &Path| {
+            let mut all = known.iter().flat_map(|reader| reader.folders());
+            // The top of a tree has no limits, and everything lies below it.
+            is_top(folder)
+                || all.any(|other| folder == other || (folder.starts_with(other) && !is_top(other)))
+        };
+        self.folders().all(within)
+    }
+
+    fn folders(&self) -> impl Iterator<Item = &Path> {
+        let all = [&self.cpu, &self.cpuacct, &self.memory, &self.blkio, &self.v2, &self.quota];
+        all.into_iter().filter_map(|folder| folder.as_deref())
+    }
+
     /// The strictest limits that hold here: those of this cgroup or of one above it.
     #[must_use]
     pub fn limits(&self) -> Limits {
@@ -326,6 +344,11 @@ fn is_parent(folder: &Path) -> bool {
 }
 
 /// Whether nobody is in a cgroup itself.
+/// Whether a folder is the top of its tree: what is above it is no cgroup.
+fn is_top(folder: &Path) -> bool {
+    !folder.parent().is_some_and(|above| above.join("cgroup.procs").exists())
+}
+
 fn is_empty(folder: &Path) -> bool {
     std::fs::read(folder.join("cgroup.procs")).is_ok_and(|list| list.is_empty())
 }
