@@ -103,17 +103,7 @@ pub(crate) fn by_name(
     tallies
 }
 
-/// The thread that waits in a segment: the one above it, or its own when it waits itself.
-pub(crate) fn waiter(evidence: &Evidence<'_>, segment: &Segment) -> ThreadId {
-    let interval = evidence.of_segment(segment);
-    let above = evidence.chain.links(segment).next();
-    match above {
-        Some(link) if !interval.cause.is_blocked() => evidence.interval(link.wait).thread,
-        _ => interval.thread,
-    }
-}
-
-/// The function that waits in a segment, as [`waiter`] picks the thread.
+/// The function that waits in a segment: in the wait above it, or in its own where it waits itself.
 pub(crate) fn waiting_function(evidence: &Evidence<'_>, segment: &Segment) -> Text {
     let interval = evidence.of_segment(segment);
     let above = evidence.chain.links(segment).next();

@@ -272,6 +272,10 @@ impl Builder<'_, '_> {
     ) {
         let source = self.source;
         let row = &source.recording.intervals[wait.index()];
+        // A runtime's thread without a task has the CPU for whoever works, perhaps for this very thread.
+        if self.fills(parent, wait) {
+            return self.push(wait, start, end, parent);
+        }
         let mut at = start;
         for user in source.users.during(source.recording, (wait, row), (start, end)) {
             if self.is_above(parent, user.thread) {

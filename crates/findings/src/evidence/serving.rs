@@ -67,18 +67,23 @@ impl Serving {
     }
 
     /// Where a process listens that a wait for requests is of: for connections, for data or for events of
-    /// any kind, by a thread that itself asks nobody.
+    /// any kind, by a thread that itself asks nobody; for data, by one of a process that asks nobody.
     pub(crate) fn for_requests(
         &self,
         recording: &Recording,
         stacks: &Stacks,
         wait: &Interval,
     ) -> Option<&Text> {
-        let (since, address) = self.listens.get(&recording.thread(wait.thread).process)?;
+        let process = recording.thread(wait.thread).process;
+        let (since, address) = self.listens.get(&process)?;
         let waits = match wait.cause {
-            // A thread that asks nobody receives what others ask.
+            Cause::Net if stacks.in_family(wait.stack, Family::Accept) => true,
+            // Where no thread of a process asks anybody, what it receives is what others ask.
             Cause::Net => {
-                !stacks.writes(wait.stack) && !stacks.in_family(wait.stack, Family::Connect)
+                let asks = |asking: &ThreadId| recording.thread(*asking).process == process;
+                !stacks.writes(wait.stack)
+                    && !stacks.in_family(wait.stack, Family::Connect)
+                    && !self.asking.iter().any(asks)
             }
             cause => cause == Cause::Poll,
         };

@@ -25,6 +25,7 @@ pub(crate) fn meta() -> Meta {
         kernel: "6.18.0".into(),
         cpus: 2,
         frequency: 999,
+        later_frequency: 199,
         recorder_memory_bytes: 16 << 20,
         recorder_cpu: Nanos(1_234_567),
         complete: true,
