@@ -25,8 +25,8 @@ const MAX_BETWEEN: f64 = 0.01;
 /// Waits up to which a thread hands over its work once, and not again and again.
 const ONCE: usize = 2;
 
-/// Share of the measured time that the waiter must work itself for a single wait to be avoidable: below
-/// it, there is nothing that it could do meanwhile.
+/// Share of the measured time in which the waiter must do something else, or wait for something else, for a
+/// single wait to be avoidable: below it, there is nothing that it could do meanwhile.
 const MIN_OWN_WORK: f64 = 0.05;
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
@@ -83,8 +83,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             source: "definition",
         },
         Threshold {
-            what: "share of the measured time that a waiter works itself, below which one or two waits \
-                   are `info`",
+            what: "share of the measured time in which a waiter does something else, below which one or \
+                   two waits are `info`",
             value: MIN_OWN_WORK,
             unit: "share",
             reason: "A program that hands all of its work to a thread and joins it could not do \
@@ -162,9 +162,14 @@ fn wait_of<'a>(evidence: &Evidence<'a>, segment: &Segment) -> &'a Interval {
 /// True for a waiter that has no work of its own and waits once: it hands its only work to another thread,
 /// and what that one does is the reason.
 fn is_unavoidable(evidence: &Evidence<'_>, waiter: ThreadId, segments: &[SegmentId]) -> bool {
-    let own = evidence.segments(|segment, interval| {
-        interval.thread == waiter && interval.cause.is_cpu() && segment.link.is_none()
+    let own = evidence.chain.iter().filter(|(id, segment)| {
+        let interval = evidence.of_segment(segment);
+        interval.thread == waiter
+            && segment.link.is_none()
+            && !interval.cause.is_runnable()
+            && evidence.relation(*id) != Relation::Thread
     });
+    let own: Vec<_> = own.map(|(id, _)| id).collect();
     evidence.waits(segments).len() <= ONCE
         && evidence.total(&own).share_of(evidence.chain.whole) < MIN_OWN_WORK
 }
