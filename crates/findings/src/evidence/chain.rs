@@ -23,6 +23,7 @@ use culprit_engine::wakers::{CommandPath, CriticalPath, Lives, Row, Scope, selec
 use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time, WakeSource};
 
 use super::idle::Idle;
+use super::locks::Locks;
 use super::loops::Loops;
 use super::peers::Peers;
 use super::queue::CpuUsers;
@@ -116,6 +117,8 @@ pub(crate) struct Source<'a> {
     pub(crate) lives: &'a Lives,
     /// What its stacks tell.
     pub(crate) stacks: &'a Stacks,
+    /// Which waits are for locks.
+    pub(crate) locks: &'a Locks,
     /// Which waits are rounds of a polling loop.
     pub(crate) loops: &'a Loops,
     /// Who works when.
@@ -272,8 +275,10 @@ impl Builder<'_, '_> {
     ) {
         let source = self.source;
         let row = &source.recording.intervals[wait.index()];
-        // A runtime's thread without a task has the CPU for whoever works, perhaps for this very thread.
-        if self.fills(parent, wait) {
+        // Time ready after the wait for a lock is a part of the lock's hand-over. A runtime's thread without
+        // a task has the CPU for whoever works, perhaps for this very thread.
+        let handed_over = source.locks.is_lock(source.recording, source.stacks, row);
+        if handed_over || self.fills(parent, wait) {
             return self.push(wait, start, end, parent);
         }
         let mut at = start;

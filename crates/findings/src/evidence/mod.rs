@@ -134,6 +134,7 @@ impl Chained {
             recording,
             lives: &lives,
             stacks: &stacks,
+            locks: &locks,
             loops: &loops,
             work,
             peers: &peers,
@@ -269,9 +270,10 @@ impl<'a> Evidence<'a> {
         innermost.is_some_and(|link| self.interval(link.wait).cause.is_runnable())
     }
 
-    /// The waits that a segment fills, innermost first.
+    /// The waits that a segment fills, innermost first, without those for a CPU.
     pub(crate) fn waits_around(&self, segment: &Segment) -> impl Iterator<Item = &Wait> {
-        self.chain.link_ids(segment).map(|id| &self.waits[id.index()])
+        let waits = self.chain.link_ids(segment).map(|id| &self.waits[id.index()]);
+        waits.filter(|wait| self.interval(wait.interval).cause.is_blocked())
     }
 
     /// True for time on the run queue right after a lock was handed over.
@@ -280,9 +282,14 @@ impl<'a> Evidence<'a> {
             && self.locks.is_lock(self.recording, &self.stacks, interval)
     }
 
+    /// True for time in which a thread that is waited for waits for a CPU itself, whoever has that.
+    pub(crate) fn is_for_cpu(&self, segment: &Segment) -> bool {
+        self.is_pushed_off(segment) || self.fills_queue(segment)
+    }
+
     /// True where a thread was working and lost its CPU: the wait is then for the threads on the CPUs.
     /// The run queue right after a wakeup is a part of the wakeup.
-    pub(crate) fn is_pushed_off(&self, segment: &Segment) -> bool {
+    fn is_pushed_off(&self, segment: &Segment) -> bool {
         let interval = self.of_segment(segment);
         let before = segment.interval.0.checked_sub(1).map(|row| self.interval(IntervalId(row)));
         let worked = before.is_some_and(|i| i.thread == interval.thread && !i.cause.is_blocked());
@@ -413,7 +420,7 @@ impl<'a> Evidence<'a> {
             Relation::Other | Relation::Peer => self
                 .held_meanwhile(segment, own_relation)
                 .or_else(|| own.filter(|_| own_relation == Relation::Peer))
-                .or_else(|| self.chain.links(segment).next().map(|link| link.wait)),
+                .or_else(|| self.waits_around(segment).next().map(|wait| wait.interval)),
             _ => own,
         }
     }

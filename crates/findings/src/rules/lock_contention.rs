@@ -79,7 +79,7 @@ impl Rule for LockContention {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let mut segments = evidence.depending_on(Relation::Lock);
         // Time in which a preempted holder waits for a CPU belongs to `run-queue`.
-        segments.retain(|s| !evidence.is_pushed_off(evidence.chain.segment(*s)));
+        segments.retain(|s| !evidence.is_for_cpu(evidence.chain.segment(*s)));
         let process = |s: &_| {
             let wait = evidence.dependent_wait(s)?;
             Some(evidence.process(evidence.interval(wait).thread))

@@ -8,6 +8,7 @@ use crate::doubt::MOST_APART;
 use crate::evidence::{Evidence, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
 use crate::settle::severity_of;
+use crate::tally;
 
 /// The rule.
 pub(crate) struct RunQueue;
@@ -92,6 +93,11 @@ fn of_own_threads(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Option<Cla
         .fact("mean number of threads that wanted to run", working, "count")
         .fact("CPUs", f64::from(cpus), "count")
         .facts(users(evidence));
+    let places = tally::by(evidence, segments, |segment| {
+        let interval = evidence.of_segment(segment);
+        interval.stack.map(|stack| (interval.thread, stack))
+    });
+    let claim = claim.pointing(places.into_iter().map(|place| place.key).collect());
     Some(Claim { specificity: Specificity::Statement, ..claim })
 }
 

@@ -22,13 +22,6 @@ const MAX_PARALLEL: f64 = 0.5;
 /// returning from one join and starting the next takes microseconds.
 const MAX_BETWEEN: f64 = 0.01;
 
-/// Waits up to which a thread hands over its work once, and not again and again.
-const ONCE: usize = 2;
-
-/// Share of the measured time in which the waiter must do something else, or wait for something else, for a
-/// single wait to be avoidable: below it, there is nothing that it could do meanwhile.
-const MIN_OWN_WORK: f64 = 0.05;
-
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "wait-on-thread",
     group: Group::Waiting,
@@ -47,9 +40,6 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "a launcher that waits for the thread that runs the program",
         "time in which B waits for a CPU: see `run-queue`",
         "a thread that no record names",
-        "a waiter without work of its own that waits once or twice: listed as `info`, because the other \
-         thread's work decides how long the run takes",
-        "a garbage collector's thread that waits for a CPU: see `gc-pressure`",
     ],
     why: "The two threads take turns, so the second thread gains nothing. The run takes as long as \
           if one thread did both, plus the context switches. Unlike in `lock-contention`, A needs \
@@ -80,15 +70,6 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             unit: "share",
             reason: "Waits in a row are one series: threads that share work are joined one after the \
                      other. If A works longer between two waits, a new series begins.",
-            source: "definition",
-        },
-        Threshold {
-            what: "share of the measured time in which a waiter does something else, below which one or \
-                   two waits are `info`",
-            value: MIN_OWN_WORK,
-            unit: "share",
-            reason: "A program that hands all of its work to a thread and joins it could not do \
-                     anything else meanwhile. Its start and end take less than this.",
             source: "definition",
         },
     ],
@@ -128,7 +109,7 @@ impl Rule for WaitOnThread {
             alone.extend(segments);
             works.insert(t.key, work);
         }
-        alone.retain(|s| !evidence.is_pushed_off(evidence.chain.segment(*s)));
+        alone.retain(|s| !evidence.is_for_cpu(evidence.chain.segment(*s)));
         let key = |s: &Segment| {
             let wait = wait_of(evidence, s);
             Some((wait.thread, evidence.name(evidence.stacks.focus(wait.stack))))
@@ -138,16 +119,8 @@ impl Rule for WaitOnThread {
             let left = works
                 .get(&evidence.process(key))
                 .is_some_and(|work| is_left_over(evidence, work, &t.segments));
-            let unavoidable = is_unavoidable(evidence, key, &t.segments);
             let claim = told(evidence, t)?;
-            Some(match (unavoidable, left) {
-                (true, _) => {
-                    let specificity = Specificity::Statement;
-                    Claim { at_most: Severity::Info, specificity, ..claim }
-                }
-                (false, true) => Claim { at_most: Severity::Info, ..claim },
-                (false, false) => claim,
-            })
+            Some(if left { Claim { at_most: Severity::Info, ..claim } } else { claim })
         };
         tally::by(evidence, &alone, key).into_iter().filter_map(claim).collect()
     }
@@ -157,21 +130,6 @@ impl Rule for WaitOnThread {
 fn wait_of<'a>(evidence: &Evidence<'a>, segment: &Segment) -> &'a Interval {
     let wait = evidence.dependent_wait(segment).unwrap_or(segment.interval);
     evidence.interval(wait)
-}
-
-/// True for a waiter that has no work of its own and waits once: it hands its only work to another thread,
-/// and what that one does is the reason.
-fn is_unavoidable(evidence: &Evidence<'_>, waiter: ThreadId, segments: &[SegmentId]) -> bool {
-    let own = evidence.chain.iter().filter(|(id, segment)| {
-        let interval = evidence.of_segment(segment);
-        interval.thread == waiter
-            && segment.link.is_none()
-            && !interval.cause.is_runnable()
-            && evidence.relation(*id) != Relation::Thread
-    });
-    let own: Vec<_> = own.map(|(id, _)| id).collect();
-    evidence.waits(segments).len() <= ONCE
-        && evidence.total(&own).share_of(evidence.chain.whole) < MIN_OWN_WORK
 }
 
 /// True for waits between which the threads mostly work in parallel: they share work and do not all
