@@ -336,6 +336,7 @@ impl Resolver<'_> {
             let (outcome, reason) =
                 match (self.outcome_of(&loaded.source, condition), loaded.verdicts.get(&at)) {
                     ((Outcome::Won, _), Some(verdict)) => verdict.clone(),
+                    ((Outcome::Won, _), None) => (Outcome::Won, entry.remark().unwrap_or_default()),
                     (found, _) => found,
                 };
             // What stands on a command line has no place in a text.

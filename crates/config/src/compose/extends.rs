@@ -66,7 +66,7 @@ fn add(
         Some(name) => {
             let kind = SourceKind::ComposeEnvironment;
             let path = joined(from, name);
-            let held = load_file(reader.root, &path, Some(Format::Yaml), kind, "extends");
+            let held = load_file(reader.root, &path, Some(Format::YamlCompose), kind, "extends");
             let (mut source, contents) = with_sound_templates(held, true);
             if source.state == SourceState::Missing {
                 source.state = SourceState::MissingRequired;

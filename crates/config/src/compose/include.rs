@@ -129,7 +129,7 @@ impl<'a> Loader<'a> {
     fn file(&self, path: &Path, scope: usize, above: &[String]) -> Held {
         let by = above.last().map_or("", String::as_str);
         let kind = SourceKind::ComposeEnvironment;
-        let held = load_file(self.root, path, Some(Format::Yaml), kind, "include");
+        let held = load_file(self.root, path, Some(Format::YamlCompose), kind, "include");
         let (mut source, contents) = with_sound_templates(held, true);
         if source.state == SourceState::Missing {
             source.state = SourceState::MissingRequired;

@@ -190,7 +190,7 @@ fn dotenv_file(root: &Root, name: &Path, required: bool) -> Held {
 fn compose_files(root: &Root, request: &Request) -> Vec<Held> {
     let load = |name: &Path| {
         let kind = SourceKind::ComposeEnvironment;
-        let held = load_file(root, name, Some(Format::Yaml), kind, "compose file");
+        let held = load_file(root, name, Some(Format::YamlCompose), kind, "compose file");
         with_sound_templates(held, true)
     };
     if !request.compose_files.is_empty() {
@@ -303,7 +303,9 @@ impl Project {
                 let text = outside.expand(entry.value.expose()).text;
                 match path.get(2) {
                     Some(option) if is_name(Some(option), "required") => {
-                        files[index].required = text != "false";
+                        // A truth value of YAML 1.1 (`loader.toBoolean`).
+                        let no = ["false", "no", "n", "off"];
+                        files[index].required = !no.contains(&text.to_lowercase().as_str());
                     }
                     Some(option) if is_name(Some(option), "format") => {
                         files[index].raw = text == "raw"
@@ -732,7 +734,8 @@ fn declared_values(
         let made = made_from(&Raw::new(template.as_str()), true, outside);
         let raw = Raw::new(outside.expand(template).text);
         let at = found.add(source, (key, name), (one.entry, false), &raw, &made);
-        found.assignments[at].reason = made_words(&made, outside);
+        let words = Some(made_words(&made, outside)).filter(|words| !words.is_empty());
+        found.assignments[at].reason = words.or_else(|| one.entry.remark()).unwrap_or_default();
     }
 }
 

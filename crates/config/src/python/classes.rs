@@ -572,6 +572,7 @@ fn push(
         path,
         // An empty dictionary: it leaves what weaker sources set below it.
         null: text == "{}",
+        retyped: None,
         value: Raw::new(text),
         op: Op::Set,
         template: false,
