@@ -20,7 +20,9 @@ use crate::provenance::{Op, Outcome, Source, SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Format, MAX_BYTES, Segment, Unreadable, read};
 use crate::resolve::{identity, key_of};
 use crate::value::{Raw, hex};
-use crate::{arguments, condition, expand, folder, include, kubernetes, needs, switch, variable};
+use crate::{
+    arguments, compose, condition, expand, folder, include, kubernetes, needs, switch, variable,
+};
 
 /// What to read, beyond what a profile says.
 #[derive(Debug, Clone, Default)]
@@ -466,7 +468,9 @@ pub fn fitting_below(profiles: &[Profile], root: &Path) -> Vec<(String, String)>
 /// Whether the folder of a request looks as if a profile were meant for it, wherever its files are.
 #[must_use]
 pub fn detects_in(profile: &Profile, request: &Request) -> bool {
-    fits(profile, &Root::from_request(request))
+    let root = Root::from_request(request);
+    let is_compose = profile.dialect == Dialect::Compose;
+    fits(profile, &root) || is_compose && compose::is_named_by_variable(&root, request)
 }
 
 fn fits(profile: &Profile, root: &Root) -> bool {

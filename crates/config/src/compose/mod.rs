@@ -74,23 +74,26 @@ pub(crate) struct Project {
 /// Reads the sources of a project.
 pub(crate) fn collect(request: &Request) -> Project {
     let root = Root::from_request(request);
+    let is_given = !request.compose_files.is_empty();
     let request = &with_own_variables(&root, request);
+    let by_variable = !is_given && !request.compose_files.is_empty();
     let compose = compose_files(&root, request);
     let folder = compose
         .iter()
         .find(|(source, _)| source.state != SourceState::Unread)
         .and_then(|(source, _)| Path::new(&source.name).parent().map(Path::to_owned))
         .unwrap_or_default();
-    let dotenv = match request.env_files.as_slice() {
-        [] => root
-            .matching(&folder.join(".env").to_string_lossy())
-            .iter()
-            .map(|name| dotenv_file(&root, Path::new(name), false))
-            .collect(),
+    let dotenv: Vec<Held> = match request.env_files.as_slice() {
+        [] => dotenv_of_folders(&root, &folder, by_variable),
         named => named.iter().map(|name| dotenv_file(&root, name, true)).collect(),
     };
     let shell = request.environment.as_ref().map(|all| environment_source("shell", all));
-    let outside = Outside::of_shell(shell.as_ref()).over(&dotenv);
+    let of_shell = Outside::of_shell(shell.as_ref());
+    let outside = match request.env_files.is_empty() {
+        // Compose reads the stronger file first, and what it sets fills the other one.
+        true => dotenv.iter().rev().fold(of_shell, |outside, file| outside.over([file])),
+        false => of_shell.over(&dotenv),
+    };
     let own = Scope { parent: None, folder: folder.clone(), dotenv: Vec::new(), outside };
     let mut loader = Loader::new(&root, own);
     let compose: Vec<Layered> =
@@ -113,7 +116,7 @@ pub(crate) fn collect(request: &Request) -> Project {
     let named = project.named_env_files();
     for NamedFile { service, path, required, raw } in named {
         let format = if raw { Format::EnvDocker } else { Format::EnvCompose };
-        let path = folder.join(path);
+        let path = include::joined(&folder, &path);
         let kind = SourceKind::ComposeEnvFile;
         let held = load_file(&root, &path, Some(format), kind, "env_file");
         let (mut source, contents) = with_sound_templates(held, false);
@@ -161,6 +164,23 @@ fn with_own_variables(root: &Root, request: &Request) -> Request {
     };
     request.env_files = env_files.unwrap_or(request.env_files);
     request
+}
+
+/// The files `.env` that Compose finds by itself, the weakest first: that of the project's folder, and before it that
+/// of the working folder, where COMPOSE_FILE leads from one to the other.
+fn dotenv_of_folders(root: &Root, folder: &Path, by_variable: bool) -> Vec<Held> {
+    let mut names = root.matching(&folder.join(".env").to_string_lossy());
+    if by_variable {
+        names.extend(root.matching(".env"));
+    }
+    names.dedup();
+    names.iter().map(|name| dotenv_file(root, Path::new(name), false)).collect()
+}
+
+/// Whether COMPOSE_FILE names a file that is there.
+pub(crate) fn is_named_by_variable(root: &Root, request: &Request) -> bool {
+    let request = with_own_variables(root, request);
+    request.compose_files.iter().any(|path| !root.matching(&path.to_string_lossy()).is_empty())
 }
 
 /// A file whose templates can be replaced; else Compose refuses all of it.
