@@ -166,6 +166,40 @@ pub(crate) const KEEPS_QUOTES: &str = "keeps its quotes: they are part of the va
 /// Of a value that ends in a blank.
 pub(crate) const KEEPS_BLANK: &str = "ends in a blank, which is part of the value here";
 
+/// Of a value that ends in a blank which its quotes keep.
+pub(crate) const QUOTED_BLANK: &str = "ends in a blank within its quotes";
+
+/// Whether a value is one word with a blank behind it: a slip, where a blank behind a sentence or a sign may be meant.
+fn ends_in_blank(value: &str) -> bool {
+    let word = value.trim_end_matches([' ', '\t']);
+    word.len() < value.len()
+        && word.ends_with(char::is_alphanumeric)
+        && !word.contains(char::is_whitespace)
+}
+
+/// Values of a format with quotes that end in a blank.
+fn quoted_blanks(format: Format, contents: &Contents) -> Vec<Oddity> {
+    // These formats have no quotes, or say by themselves where a blank counts.
+    let own = [Format::Properties, Format::EnvDocker, Format::Ini, Format::Unit, Format::Git];
+    if own.contains(&format) {
+        return Vec::new();
+    }
+    let is_text = |entry: &&Entry| {
+        let last = entry.path.last();
+        // Blanks in the text of an element come from the layout of the file.
+        format == Format::Xml && !matches!(last, Some(Segment::Name(name)) if name.starts_with('@'))
+    };
+    let odd = contents.entries.iter().filter(|entry| ends_in_blank(entry.value.expose()));
+    let named = odd.filter(|entry| !is_text(entry)).map(|entry| {
+        let name = entry.path.iter().rev().find_map(|segment| match segment {
+            Segment::Name(name) => Some(name.trim_start_matches('@').to_owned()),
+            Segment::Index(_) => None,
+        });
+        Oddity { at: entry.at, name: name.unwrap_or_default(), what: QUOTED_BLANK }
+    });
+    named.collect()
+}
+
 /// Whether a value is in quotes.
 pub(crate) fn is_quoted(value: &str) -> bool {
     let within = |quote| value.len() > 1 && value.starts_with(quote) && value.ends_with(quote);
@@ -273,6 +307,7 @@ pub fn read(format: Format, bytes: &[u8]) -> Result<Contents, Unreadable> {
         return Err(Unreadable::too_many());
     }
     oddities.append(&mut contents.oddities);
+    oddities.extend(quoted_blanks(format, &contents));
     contents.oddities = oddities;
     Ok(contents)
 }
