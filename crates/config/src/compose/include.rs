@@ -11,8 +11,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::load::{dotenv_file, with_sound_templates};
 use super::scope::{Layered, Scope};
-use super::{Held, dotenv_file, extends, is_name, of_service, with_sound_templates};
+use super::{Held, extends, is_name, of_service};
 use crate::provenance::{SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Format, Segment};
 use crate::sources::{Root, load_file};
