@@ -1,10 +1,10 @@
 //! What a stronger value takes away besides weaker values of its own key: a list replaces a list as a
-//! whole, and a value all keys below it.
+//! whole, and a value all keys below it. A list may be one value with commas.
 //!
 //! ```text
-//! weaker      hosts[0] = a   hosts[1] = b   db.name = x
-//! stronger    hosts[0] = c                  db = none
-//! effective   hosts[0] = c                  db = none
+//! weaker      hosts[0] = a   hosts[1] = b   ports[0] = 1   db.name = x
+//! stronger    hosts[0] = c                  ports = 2,3    db = none
+//! effective   hosts[0] = c                  ports = 2,3    db = none
 //! ```
 
 use std::collections::BTreeMap;
@@ -41,15 +41,32 @@ pub(crate) fn apply(
             continue;
         }
         let key = keys[at].as_str();
-        let lists = key.match_indices('[').map(|(end, _)| &key[..end]);
+        let lists: Vec<&str> = key.match_indices('[').map(|(end, _)| &key[..end]).collect();
         let mut lost: Vec<(usize, String)> = Vec::new();
+        let document = written[at].document;
+        let whole = lists.iter().find_map(|list| {
+            let value = living.keys.get(*list)?.last().copied()?;
+            (!is_tree && written[value].document == document).then_some((*list, value))
+        });
+        if let Some((list, value)) = whole {
+            let element = &mut assignments[at];
+            (element.outcome, element.superseded_by) = (Outcome::Shadowed, Some(value));
+            element.reason = format!("the same source sets the list `{list}` as one value");
+            continue;
+        }
         for list in lists {
-            let document = written[at].document;
             let is_new = living.lists.insert(list.to_owned(), document) != Some(document);
             if is_new {
                 let why = format!("a stronger source sets the list `{list}` as a whole");
                 lost.extend(living.take_below(list, &["["], &why));
+                if !is_tree {
+                    let values = living.keys.remove(list).into_iter().flatten();
+                    lost.extend(values.map(|value| (value, why.clone())));
+                }
             }
+        }
+        if !is_tree {
+            lost.extend(living.take_elements(key));
         }
         let is_group = written[at].is_group;
         if is_tree && is_group && living.has_below(key, separator) {
@@ -91,6 +108,22 @@ impl Living {
             taken.extend(below.iter().flat_map(|own| self.keys.remove(own)).flatten());
         }
         taken.into_iter().map(|at| (at, why.to_owned())).collect()
+    }
+
+    /// Takes the elements of a list that a stronger source sets as one value.
+    fn take_elements(&mut self, list: &str) -> Vec<(usize, String)> {
+        let start = format!("{list}[");
+        let is_element = |key: &str| {
+            let number = key.strip_prefix(&start).and_then(|rest| rest.strip_suffix(']'));
+            number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let elements = self.keys.range(start.clone()..).map(|(key, _)| key);
+        let elements = elements.take_while(|key| key.starts_with(&start));
+        let elements: Vec<String> = elements.filter(|key| is_element(key)).cloned().collect();
+        let taken = elements.iter().flat_map(|key| self.keys.remove(key)).flatten();
+        taken
+            .map(|at| (at, format!("a stronger source sets the list `{list}` as one value")))
+            .collect()
     }
 
     fn has_below(&self, key: &str, separator: &str) -> bool {

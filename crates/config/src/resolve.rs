@@ -95,6 +95,12 @@ pub(crate) fn relaxed_variables(key: &str) -> [String; 2] {
     [joined(""), joined("_")]
 }
 
+/// The list of which a key is an element: `a.b` of `a.b[0]`; none of other keys.
+fn list_of(key: &str) -> Option<&str> {
+    let (list, number) = key.strip_suffix(']')?.rsplit_once('[')?;
+    number.bytes().all(|byte| byte.is_ascii_digit()).then_some(list)
+}
+
 /// Sources, assignments and effective values of a layered profile.
 #[must_use]
 pub(crate) fn resolve(
@@ -176,6 +182,10 @@ fn asked(profile: &Profile, loaded: &[Loaded]) -> BTreeMap<String, String> {
             (None, _) => key.clone(),
         };
         asked.entry(secret::name(&name)).or_insert_with(|| secret::name(&key));
+        if let Some(list) = list_of(&key).filter(|_| profile.keys.case == Case::Relaxed) {
+            let name = relaxed_variables(list)[0].to_uppercase();
+            asked.entry(secret::name(&name)).or_insert_with(|| secret::name(list));
+        }
     }
     asked
 }
@@ -220,6 +230,11 @@ impl Known {
                     known.first.insert(first.to_owned());
                     known.by_variable.entry(name).or_insert_with(|| key.clone());
                 }
+                // One variable may hold the whole list.
+                for name in list_of(&key).map(relaxed_variables).into_iter().flatten() {
+                    let list = || list_of(&key).unwrap_or_default().to_owned();
+                    known.by_variable.entry(name).or_insert_with(list);
+                }
             }
             known.bare.insert(bare(&key));
             known.keys.entry(identity(profile, &key)).or_insert(key);
@@ -251,7 +266,8 @@ impl Known {
         let has_letters = letters.len() >= SHORTEST_BARE && self.bare.contains(&letters);
         if profile.keys.case == Case::Relaxed {
             let lower = name.to_lowercase();
-            if let Some(key) = self.by_variable.get(&lower) {
+            // `HOSTS_0_` is `HOSTS_0`.
+            if let Some(key) = self.by_variable.get(lower.trim_end_matches('_')) {
                 return Some((key.clone(), true));
             }
             let first = lower.split('_').next().unwrap_or_default();
@@ -336,6 +352,7 @@ impl Resolver<'_> {
             let (outcome, reason) =
                 match (self.outcome_of(&loaded.source, condition), loaded.verdicts.get(&at)) {
                     ((Outcome::Won, _), Some(verdict)) => verdict.clone(),
+                    ((Outcome::Won, _), None) => (Outcome::Won, entry.remark().unwrap_or_default()),
                     (found, _) => found,
                 };
             // What stands on a command line has no place in a text.

@@ -13,8 +13,9 @@ use crate::readers::{Contents, Entry, Format, Segment};
 use crate::sources::{Root, load_file};
 
 use super::include::{joined, with_paths_below};
+use super::load::with_sound_templates;
 use super::scope::Layered;
-use super::{Held, is_name, of_service, with_sound_templates};
+use super::{Held, is_name, of_service};
 
 /// Services extend each other no deeper; deeper ones are a circle.
 const MAX_DEPTH: usize = 16;
@@ -66,7 +67,7 @@ fn add(
         Some(name) => {
             let kind = SourceKind::ComposeEnvironment;
             let path = joined(from, name);
-            let held = load_file(reader.root, &path, Some(Format::Yaml), kind, "extends");
+            let held = load_file(reader.root, &path, Some(Format::YamlCompose), kind, "extends");
             let (mut source, contents) = with_sound_templates(held, true);
             if source.state == SourceState::Missing {
                 source.state = SourceState::MissingRequired;

@@ -11,8 +11,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::load::{dotenv_file, with_sound_templates};
 use super::scope::{Layered, Scope};
-use super::{Held, dotenv_file, extends, is_name, of_service, with_sound_templates};
+use super::{Held, extends, is_name, of_service};
 use crate::provenance::{SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Format, Segment};
 use crate::sources::{Root, load_file};
@@ -129,7 +130,7 @@ impl<'a> Loader<'a> {
     fn file(&self, path: &Path, scope: usize, above: &[String]) -> Held {
         let by = above.last().map_or("", String::as_str);
         let kind = SourceKind::ComposeEnvironment;
-        let held = load_file(self.root, path, Some(Format::Yaml), kind, "include");
+        let held = load_file(self.root, path, Some(Format::YamlCompose), kind, "include");
         let (mut source, contents) = with_sound_templates(held, true);
         if source.state == SourceState::Missing {
             source.state = SourceState::MissingRequired;

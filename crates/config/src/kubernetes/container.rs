@@ -29,6 +29,8 @@ pub(super) struct Found {
     pub(super) blocked: BTreeSet<String>,
     /// Keys whose value depends on which of two objects of one name is applied.
     pub(super) assumed: BTreeSet<String>,
+    /// Sources of ConfigMaps and Secrets that nothing uses.
+    pub(super) unused: Vec<usize>,
     /// What is odd about lines of sources.
     pub(super) oddities: Vec<(usize, Oddity)>,
 }
@@ -50,6 +52,8 @@ pub(super) struct Resolver<'a> {
     replaced: &'a BTreeMap<usize, String>,
     /// The values that containers take: object and key.
     taken: BTreeSet<(usize, String)>,
+    /// The objects that containers refer to.
+    referred: BTreeSet<usize>,
     /// What was found.
     pub(super) found: Found,
 }
@@ -102,9 +106,11 @@ impl<'a> Resolver<'a> {
             missing: Vec::new(),
             blocked: BTreeSet::new(),
             assumed: BTreeSet::new(),
+            unused: Vec::new(),
             oddities: Vec::new(),
         };
-        Self { redactor, collection, replaced, taken: BTreeSet::new(), found }
+        let (taken, referred) = (BTreeSet::new(), BTreeSet::new());
+        Self { redactor, collection, replaced, taken, referred, found }
     }
 
     /// Adds the variables of a container.
@@ -129,8 +135,9 @@ impl<'a> Resolver<'a> {
     fn whole_object(&mut self, environment: &mut Environment<'_>, from: &EnvFrom) {
         let objects = self.objects(&from.kind, &from.name, &environment.workload.id.namespace);
         if objects.is_empty() {
-            self.missing(environment, (&from.kind, &from.name), from.optional);
+            self.missing(environment, (&from.kind, &from.name), (from.at, from.optional));
         }
+        self.referred.extend(&objects);
         let is_assumed = self.is_assumed(&objects);
         for at in objects {
             let object = &self.collection.objects[at];
@@ -312,8 +319,9 @@ impl<'a> Resolver<'a> {
         let workload = environment.workload;
         let objects = self.objects(kind, name, &workload.id.namespace);
         if objects.is_empty() {
-            self.missing(environment, (kind, name), optional);
+            self.missing(environment, (kind, name), (one.at.0, optional));
         }
+        self.referred.extend(&objects);
         let last = objects.iter().rev().filter(|at| !self.replaced.contains_key(at));
         let found = last.flat_map(|at| {
             let values = self.collection.objects[*at].values.iter().rev();
@@ -325,7 +333,10 @@ impl<'a> Resolver<'a> {
                 true => format!("no file has {path}"),
                 false => format!("{path} has no key `{}`", secret::name(key)),
             };
-            why.push_str(&self.nearest(&objects, key));
+            why.push_str(&match objects.is_empty() {
+                true => self.nearest_object(kind, name),
+                false => self.nearest(&objects, key),
+            });
             let outcome = if optional {
                 why.push_str("; it is optional");
                 Outcome::NeverApplied
@@ -354,15 +365,13 @@ impl<'a> Resolver<'a> {
     /// Which key of the objects may be meant, in words.
     fn nearest(&self, objects: &[usize], key: &str) -> String {
         let keys = objects.iter().flat_map(|at| &self.collection.objects[*at].values);
-        let near = keys.map(|value| {
-            let distance =
-                strsim::damerau_levenshtein(&value.key.to_lowercase(), &key.to_lowercase());
-            (distance, value.key.as_str())
-        });
-        match near.min().filter(|(distance, _)| *distance <= (key.len() / 3).max(1)) {
-            Some((_, near)) => format!("; did you mean `{}`?", secret::name(near)),
-            None => String::new(),
-        }
+        meant(keys.map(|value| value.key.as_str()), key)
+    }
+
+    /// Which object of a kind may be meant, in words.
+    fn nearest_object(&self, kind: &Kind, name: &str) -> String {
+        let objects = self.collection.objects.iter().filter(|one| one.id.kind == *kind);
+        meant(objects.map(|one| one.id.name.as_str()), name)
     }
 
     /// The objects that a reference means: what generators merge into one stands behind it.
@@ -391,16 +400,20 @@ impl<'a> Resolver<'a> {
         &mut self,
         environment: &Environment<'_>,
         (kind, name): (&Kind, &str),
-        optional: bool,
+        (at, optional): (Position, bool),
     ) {
         if !optional {
             self.found.blocked.insert(environment.start.clone());
         }
         let path = format!("{}/{}", kind.word(), secret::name(name));
-        let user = environment.workload.id.path();
+        let file = &self.collection.sources[environment.workload.source].name;
+        let user = format!("{} ({file}:{})", environment.workload.id.path(), at.line);
+        let near = self.nearest_object(kind, name);
         let (state, why) = match optional {
-            true => (SourceState::Missing, format!("no file has it; optional for {user}")),
-            false => (SourceState::MissingRequired, format!("no file has it; {user} needs it")),
+            true => (SourceState::Missing, format!("no file has it; optional for {user}{near}")),
+            false => {
+                (SourceState::MissingRequired, format!("no file has it; {user} needs it{near}"))
+            }
         };
         let known = self.found.missing.iter_mut().find(|source| source.name == path);
         match known {
@@ -431,6 +444,9 @@ impl<'a> Resolver<'a> {
                 let mut mounted = workload.mounted.iter();
                 mounted.any(|(kind, name)| object.id.is_meant(kind, name, &workload.id.namespace))
             });
+            if all_containers && by.is_none() && !workloads.is_empty() && self.is_unused(at) {
+                self.found.unused.push(object.source);
+            }
             for value in &object.values {
                 if self.taken.contains(&(at, value.key.clone())) || !all_containers {
                     continue;
@@ -467,6 +483,17 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// Whether nothing refers to a ConfigMap or Secret, or mentions its name.
+    fn is_unused(&self, at: usize) -> bool {
+        let object = &self.collection.objects[at];
+        let has_values = matches!(object.id.kind, Kind::ConfigMap | Kind::Secret);
+        has_values
+            && !object.is_managed
+            && !self.replaced.contains_key(&at)
+            && !self.referred.contains(&at)
+            && !self.collection.mentions.have(&object.id.name, object.source)
+    }
+
     fn shown(&self, kind: &Kind, named: &str, raw: &Raw) -> ValueRef {
         match kind {
             Kind::Secret => self.redactor.secret(named, raw),
@@ -496,6 +523,18 @@ impl<'a> Resolver<'a> {
 fn row<'r>(workload: &Object, one: &'r EnvVar, op: Op, value: ValueRef, reason: String) -> Row<'r> {
     let (source, written, outcome) = (workload.source, one.name.as_str(), Outcome::Won);
     Row { source, written, op, value, at: one.at, outcome, reason }
+}
+
+/// Which name may be meant by another one, in words.
+fn meant<'n>(known: impl Iterator<Item = &'n str>, name: &str) -> String {
+    let near = known.map(|known| {
+        let distance = strsim::damerau_levenshtein(&known.to_lowercase(), &name.to_lowercase());
+        (distance, known)
+    });
+    match near.min().filter(|(distance, _)| *distance <= (name.len() / 3).max(1)) {
+        Some((_, near)) => format!("; did you mean `{}`?", secret::name(near)),
+        None => String::new(),
+    }
 }
 
 /// Whether a name has the form of a variable that the kubelet sets for a service.

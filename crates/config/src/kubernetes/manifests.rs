@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::kustomize;
+use super::mentions::{By, Mentions};
 use super::object::{self, Object};
 use super::view::View;
 use crate::provenance::{Source, SourceKind, SourceState};
@@ -23,6 +24,8 @@ pub(super) struct Collection {
     pub(super) sources: Vec<Source>,
     /// The objects, in the order of files and lines.
     pub(super) objects: Vec<Object>,
+    /// The names that anything mentions.
+    pub(super) mentions: Mentions,
 }
 
 impl Collection {
@@ -30,6 +33,15 @@ impl Collection {
     pub(super) fn source(&mut self, source: Source) -> usize {
         self.sources.push(source);
         self.sources.len() - 1
+    }
+
+    /// Takes note of the names in a file of Kubernetes that has neither values nor containers.
+    fn mention(&mut self, root: &Root, file: &str) {
+        let bytes = root.read(Path::new(file)).bytes.unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        if text.contains("apiVersion") || is_kustomization(file) {
+            self.mentions.text(&text, By::File);
+        }
     }
 }
 
@@ -47,18 +59,25 @@ pub(super) fn collect(root: &Root) -> Collection {
         let why = format!("more than {MAX_FILES} files: the rest was not looked at");
         collection.source(unread_source(".", SourceState::TooLarge, why));
     }
-    let files: Vec<String> = files.into_iter().filter(|file| is_manifest(root, file)).collect();
+    let (files, others): (Vec<String>, Vec<String>) =
+        files.into_iter().partition(|file| is_manifest(root, file));
+    for file in &others {
+        collection.mention(root, file);
+    }
     let mut patches = BTreeSet::new();
     for file in &files {
         if is_kustomization(file) {
+            collection.mention(root, file);
             patches.extend(kustomize::collect(root, file, &mut collection));
         }
     }
     for file in files.iter().filter(|file| !is_kustomization(file)) {
         if is_helm_template(root, file) {
+            collection.mention(root, file);
             let why = "a template of Helm: `helm template` makes a manifest of it".to_owned();
             collection.source(unread_source(file, SourceState::Unread, why));
         } else if patches.contains(file) {
+            collection.mention(root, file);
             let why = "a patch of kustomize: `kustomize build` applies it".to_owned();
             collection.source(unread_source(file, SourceState::Unsupported, why));
         } else {
@@ -160,7 +179,11 @@ fn add_file(root: &Root, file: &str, collection: &mut Collection) {
 }
 
 fn add_object(document: &View<'_>, file: &Source, collection: &mut Collection) {
-    let Some(id) = object::identity(document) else { return };
+    let Some(id) = object::identity(document) else {
+        collection.mentions.document(document, By::File);
+        return;
+    };
+    collection.mentions.document(document, By::Object(collection.sources.len()));
     let mut source = Source { kind: id.kind.source_kind(), layer: id.path(), ..file.clone() };
     match object::read(document, id, collection.sources.len()) {
         Ok(found) => collection.objects.push(found),

@@ -15,6 +15,7 @@ mod container;
 mod expansion;
 mod kustomize;
 mod manifests;
+mod mentions;
 mod object;
 mod view;
 
@@ -63,6 +64,13 @@ pub(crate) fn inspect(profile: &Profile, request: &Request, redactor: Redactor) 
     let blocked = std::mem::take(&mut found.blocked);
     let assumed = std::mem::take(&mut found.assumed);
     let mut sources: Vec<Source> = collection.sources;
+    for at in std::mem::take(&mut found.unused) {
+        let source = &mut sources[at];
+        (source.state, source.why) = (
+            SourceState::OffLoadPath,
+            "no pod of these manifests takes a value of it or mounts it".to_owned(),
+        );
+    }
     sources.append(&mut found.missing);
     let order = weakest_first(&mut sources);
     for assignment in &mut found.assignments {

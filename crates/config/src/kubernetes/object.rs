@@ -113,6 +113,8 @@ pub(super) struct EnvFrom {
     pub(super) prefix: String,
     /// Whether it may be missing.
     pub(super) optional: bool,
+    /// Where it stands.
+    pub(super) at: Position,
 }
 
 /// A variable that a container names.
@@ -165,6 +167,8 @@ pub(super) struct Object {
     pub(super) mounted: Vec<(Kind, String)>,
     /// Whether it adds to another object of its name, as a generator of kustomize can.
     pub(super) merges: bool,
+    /// Whether the cluster or a controller makes it, for others than containers to read.
+    pub(super) is_managed: bool,
 }
 
 impl Object {
@@ -178,6 +182,7 @@ impl Object {
             fields: BTreeMap::new(),
             mounted: Vec::new(),
             merges: false,
+            is_managed: false,
         }
     }
 }
@@ -202,6 +207,7 @@ pub(super) fn identity(document: &View<'_>) -> Option<Id> {
 /// Reads an object; an error says why the API refuses it.
 pub(super) fn read(document: &View<'_>, id: Id, source: usize) -> Result<Object, String> {
     let mut object = Object::new(id, source);
+    object.is_managed = is_managed(document, &object.id);
     match object.id.kind {
         Kind::ConfigMap => {
             object.values = values(document, "data", source, &plain)?;
@@ -223,6 +229,15 @@ pub(super) fn read(document: &View<'_>, id: Id, source: usize) -> Result<Object,
         }
     }
     Ok(object)
+}
+
+/// Whether the cluster, a controller or a tool makes an object and reads it: certificates, passwords of registries,
+/// tokens of accounts, releases of Helm.
+fn is_managed(document: &View<'_>, id: &Id) -> bool {
+    let own_type = document.text("type");
+    !matches!(own_type.as_str(), "" | "Opaque")
+        || !document.below(&["metadata", "ownerReferences"]).is_empty()
+        || id.name == "kube-root-ca.crt"
 }
 
 fn plain(text: &str) -> Option<String> {
@@ -294,6 +309,7 @@ fn whole_object(view: &View<'_>) -> Option<EnvFrom> {
         name: found.text("name"),
         prefix: view.text("prefix"),
         optional: found.is_true("optional"),
+        at: found.first().map_or(Position::START, |entry| entry.at),
     })
 }
 

@@ -22,6 +22,11 @@ impl<'a> View<'a> {
         documents.into_iter().map(|(_, view)| view).collect()
     }
 
+    /// All values, each with its path.
+    pub(super) fn all(&self) -> &[(&'a [Segment], &'a Entry)] {
+        &self.items
+    }
+
     /// What stands below a key.
     pub(super) fn at(&self, name: &str) -> Self {
         let below = |(path, entry): &(&'a [Segment], &'a Entry)| match path {

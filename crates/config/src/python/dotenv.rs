@@ -8,9 +8,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::classes::interpolated;
 use super::expression::{called, dotted, is_name, split_all, split_symbol};
 use super::tokens::Token;
+use super::values::interpolated;
 use crate::readers::{Contents, Segment};
 use crate::sources::Request;
 

@@ -10,6 +10,7 @@ mod expression;
 mod import;
 mod module;
 mod tokens;
+mod values;
 
 pub(crate) use classes::collect as collect_classes;
 pub(crate) use module::collect as collect_module;

@@ -483,6 +483,7 @@ impl Runner<'_> {
                 op: written.op,
                 template: false,
                 null: false,
+                retyped: None,
                 at: written.at,
                 end_line: written.end_line,
                 document: 0,

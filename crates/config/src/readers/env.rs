@@ -14,6 +14,7 @@ fn entry(name: &str, value: &str, at: Position, end_line: u32) -> Entry {
         op: Op::Set,
         template: false,
         null: false,
+        retyped: None,
         at,
         end_line,
         document: 0,

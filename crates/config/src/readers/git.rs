@@ -167,6 +167,7 @@ fn entry(path: Vec<Segment>, value: Option<&str>, at: Position, end_line: u32) -
         op: Op::Set,
         template: false,
         null: value.is_none(),
+        retyped: None,
         at,
         end_line,
         document: 0,

@@ -44,6 +44,7 @@ pub(super) fn read(text: &str) -> Result<Contents, Unreadable> {
             op: Op::Set,
             template: false,
             null: false,
+            retyped: None,
             at,
             end_line: at.line,
             document: 0,

@@ -1,12 +1,14 @@
 //! JSON, JSON with comments and trailing commas, and JSON5 (`jsonc-parser`).
 
+use std::collections::BTreeMap;
+
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::errors::ParseErrorKind;
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 
 use super::{Contents, Entry, Format, MAX_ENTRIES, Segment, Unreadable};
-use crate::position::Lines;
+use crate::position::{Lines, Position};
 use crate::provenance::Op;
 use crate::value::Raw;
 
@@ -21,6 +23,28 @@ pub(super) fn read(text: &str, format: Format) -> Result<Contents, Unreadable> {
     let mut contents = Contents::default();
     if let Some(value) = parsed.value {
         flatten(&value, value.start(), &lines, &mut Vec::new(), &mut contents);
+    }
+    Ok(contents)
+}
+
+/// The same as .NET reads it into its configuration: no key may stand twice, in upper or lower case.
+/// Source: `JsonConfigurationFileParser`.
+pub(super) fn read_once(text: &str) -> Result<Contents, Unreadable> {
+    let contents = read(text, Format::Jsonc)?;
+    let mut all: Vec<&Entry> = contents.entries.iter().chain(&contents.empties).collect();
+    all.sort_by_key(|entry| entry.at);
+    let mut first: BTreeMap<String, Position> = BTreeMap::new();
+    for entry in all {
+        let names = entry.path.iter().map(|segment| match segment {
+            Segment::Name(name) => name.to_lowercase(),
+            Segment::Index(at) => at.to_string(),
+        });
+        let before = first.insert(names.collect::<Vec<_>>().join(":"), entry.at);
+        let is_group = entry.null && matches!(entry.value.expose(), "{}" | "[]");
+        // An empty group takes the value away.
+        if let Some(before) = before.filter(|_| !is_group) {
+            return Err(Unreadable::repeated(entry.at, before, ".NET"));
+        }
     }
     Ok(contents)
 }
@@ -88,6 +112,7 @@ fn flatten(
         op: Op::Set,
         template: false,
         null: is_empty || matches!(value, Value::NullKeyword(_)),
+        retyped: None,
         at: lines.at(key_at),
         end_line: lines.line(value.end()),
         document: 0,

@@ -40,8 +40,14 @@ labels! {
         Jsonc = "jsonc",
         /// JSON5.
         Json5 = "json5",
+        /// JSON as the configuration of .NET reads it: no key twice.
+        JsonDotnet = "json-dotnet",
         /// YAML 1.2.
         Yaml = "yaml",
+        /// YAML 1.1 as Spring Boot reads it.
+        YamlSpring = "yaml-spring",
+        /// YAML as Docker Compose reads it.
+        YamlCompose = "yaml-compose",
         /// TOML 1.1.
         Toml = "toml",
         /// Sections of `key = value`.
@@ -118,6 +124,8 @@ pub struct Entry {
     /// Whether the format says that there is no value, which is not the same as an empty one: null, or a
     /// group or list without members, whose text is `{}` or `[]`.
     pub null: bool,
+    /// What the program takes the value for, where it changes the text: `NO` is a truth value, and becomes `false`.
+    pub retyped: Option<&'static str>,
     /// Where its key stands; of an element of a list, the element.
     pub at: Position,
     /// The last line of the value.
@@ -127,6 +135,11 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// What is to be said of a value that the program takes for another than its text; none of others.
+    pub(crate) fn remark(&self) -> Option<String> {
+        self.retyped.map(|what| format!("YAML takes the text for {what}; quotes keep the text"))
+    }
+
     /// A value that is set by what has no lines: a variable, an argument, a file that holds one value.
     pub(crate) fn unplaced(path: Vec<Segment>, value: Raw) -> Self {
         Self {
@@ -135,6 +148,7 @@ impl Entry {
             op: Op::Set,
             template: false,
             null: false,
+            retyped: None,
             at: Position::START,
             end_line: 1,
             document: 0,
@@ -151,6 +165,40 @@ pub(crate) const NOT_SET_IN_PART: &str =
 pub(crate) const KEEPS_QUOTES: &str = "keeps its quotes: they are part of the value here";
 /// Of a value that ends in a blank.
 pub(crate) const KEEPS_BLANK: &str = "ends in a blank, which is part of the value here";
+
+/// Of a value that ends in a blank which its quotes keep.
+pub(crate) const QUOTED_BLANK: &str = "ends in a blank within its quotes";
+
+/// Whether a value is one word with a blank behind it: a slip, where a blank behind a sentence or a sign may be meant.
+fn ends_in_blank(value: &str) -> bool {
+    let word = value.trim_end_matches([' ', '\t']);
+    word.len() < value.len()
+        && word.ends_with(char::is_alphanumeric)
+        && !word.contains(char::is_whitespace)
+}
+
+/// Values of a format with quotes that end in a blank.
+fn quoted_blanks(format: Format, contents: &Contents) -> Vec<Oddity> {
+    // These formats have no quotes, or say by themselves where a blank counts.
+    let own = [Format::Properties, Format::EnvDocker, Format::Ini, Format::Unit, Format::Git];
+    if own.contains(&format) {
+        return Vec::new();
+    }
+    let is_text = |entry: &&Entry| {
+        let last = entry.path.last();
+        // Blanks in the text of an element come from the layout of the file.
+        format == Format::Xml && !matches!(last, Some(Segment::Name(name)) if name.starts_with('@'))
+    };
+    let odd = contents.entries.iter().filter(|entry| ends_in_blank(entry.value.expose()));
+    let named = odd.filter(|entry| !is_text(entry)).map(|entry| {
+        let name = entry.path.iter().rev().find_map(|segment| match segment {
+            Segment::Name(name) => Some(name.trim_start_matches('@').to_owned()),
+            Segment::Index(_) => None,
+        });
+        Oddity { at: entry.at, name: name.unwrap_or_default(), what: QUOTED_BLANK }
+    });
+    named.collect()
+}
 
 /// Whether a value is in quotes.
 pub(crate) fn is_quoted(value: &str) -> bool {
@@ -211,6 +259,14 @@ impl Unreadable {
         Self::Syntax { at, reason: without_quotes(message) }
     }
 
+    /// A key that stands twice, in a file that the program refuses then.
+    fn repeated(at: Position, before: Position, program: &str) -> Self {
+        let Position { line, column } = before;
+        let reason =
+            format!("repeats the key of line {line}, column {column}; {program} refuses the file");
+        Self::Syntax { at, reason }
+    }
+
     fn too_deep() -> Self {
         Self::TooLarge(format!("nested deeper than {MAX_NESTING}"))
     }
@@ -231,7 +287,10 @@ pub fn read(format: Format, bytes: &[u8]) -> Result<Contents, Unreadable> {
     let (text, mut oddities) = decode(format, bytes)?;
     let mut contents = match format {
         Format::Json | Format::Jsonc | Format::Json5 => json::read(&text, format)?,
-        Format::Yaml => yaml::read(&text)?,
+        Format::JsonDotnet => json::read_once(&text)?,
+        Format::Yaml => yaml::read(&text, yaml::Rules::AsWritten)?,
+        Format::YamlSpring => yaml::read(&text, yaml::Rules::Snake)?,
+        Format::YamlCompose => yaml::read(&text, yaml::Rules::Go)?,
         Format::Toml => toml::read(&text)?,
         Format::Ini => ini::read(&text)?,
         Format::Properties => properties::read(&text)?,
@@ -248,6 +307,7 @@ pub fn read(format: Format, bytes: &[u8]) -> Result<Contents, Unreadable> {
         return Err(Unreadable::too_many());
     }
     oddities.append(&mut contents.oddities);
+    oddities.extend(quoted_blanks(format, &contents));
     contents.oddities = oddities;
     Ok(contents)
 }

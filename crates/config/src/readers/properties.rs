@@ -50,6 +50,7 @@ pub(super) fn read(text: &str) -> Result<Contents, Unreadable> {
             op: Op::Set,
             template: false,
             null: false,
+            retyped: None,
             at: position,
             end_line: number(at),
             document,

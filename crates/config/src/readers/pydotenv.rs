@@ -27,6 +27,7 @@ pub(super) fn read(text: &str) -> Contents {
                     path: vec![Segment::Name(name)],
                     template: value.is_some(),
                     null: value.is_none(),
+                    retyped: None,
                     value: Raw::new(value.unwrap_or_default()),
                     op: Op::Set,
                     at: position,

@@ -23,6 +23,7 @@ pub(super) fn read(text: &str) -> Result<Contents, Unreadable> {
         op: Op::Set,
         template: false,
         null: false,
+        retyped: None,
         at: lines.at(found.key_at),
         end_line: lines.line(found.end),
         document: 0,

@@ -118,6 +118,7 @@ impl Reader<'_> {
             op: Op::Set,
             template: false,
             null: false,
+            retyped: None,
             at: self.lines.at(start),
             end_line: self.lines.line(end),
             document: 0,

@@ -1,10 +1,12 @@
-//! A file of variables has a line that its reader takes in another way than it looks.
+//! A file has a line that its reader takes in another way than it looks.
+//!
+//! Not reported: a blank behind several words or a sign, which may be meant.
 
 use culprit_model::Severity;
 
 use super::blank_interpolation;
 use crate::configuration::{ConfigFinding, Configuration};
-use crate::readers::{CUT, KEEPS_BLANK, KEEPS_QUOTES, NOT_SET_IN_PART, Oddity};
+use crate::readers::{CUT, KEEPS_BLANK, KEEPS_QUOTES, NOT_SET_IN_PART, Oddity, QUOTED_BLANK};
 
 pub(super) const ID: &str = "config-bad-env-file-value";
 
@@ -22,6 +24,7 @@ fn fix(oddity: &Oddity) -> String {
             "Remove the quotes; in a list of YAML, put them around the whole item.".to_owned()
         }
         KEEPS_BLANK => "Remove the blank at the end of the line.".to_owned(),
+        QUOTED_BLANK => "Remove the blank before the closing quote, if it is not meant.".to_owned(),
         _ => "Write the line as plain `NAME=value`, in UTF-8 without a byte order mark.".to_owned(),
     }
 }
@@ -35,13 +38,20 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
             "" => format!("`{file}`"),
             name => format!("`{name}` in `{file}`"),
         };
+        let (severity, why) = match oddity.what {
+            QUOTED_BLANK => (
+                Severity::Low,
+                "A program that compares the text, or reads a number, meets the blank, too.",
+            ),
+            _ => (Severity::Medium, "Other readers of such files take the line in another way."),
+        };
         ConfigFinding {
             id: ID,
-            severity: Severity::Medium,
+            severity,
             key: oddity.name.clone(),
             title: format!("{subject} {}.", oddity.what),
             evidence: vec![format!("{file}:{}", oddity.at.line)],
-            why: "Other readers of such files take the line in another way.".to_owned(),
+            why: why.to_owned(),
             fix: vec![fix(oddity)],
         }
     })

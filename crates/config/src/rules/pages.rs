@@ -90,8 +90,12 @@ pub const PAGES: &[ConfigRuleDoc] = &[
         claim: "A file of variables has a line that its reader takes in another way.",
         signature: "A line has quotes, blanks, a byte order mark or another character that its reader \
                     makes a part of the value or of the name.",
-        not_reported: &["quotes that the reader removes"],
-        why: "The readers of such files differ: what one removes, another one keeps.",
+        not_reported: &[
+            "quotes that the reader removes",
+            "a blank within quotes behind several words or a sign",
+        ],
+        why: "The readers of such files differ: what one removes, another one keeps. A blank before a \
+              closing quote is part of the value in every format.",
         fix: &["Write the line without what the finding names."],
         check: EXPLAIN,
     },
@@ -161,11 +165,13 @@ pub const PAGES: &[ConfigRuleDoc] = &[
         id: super::target_missing::ID,
         claim: "A patch deletes, moves or refers to what does not exist.",
         signature: "`patch:delete` or `patch:deleteattribute` matches nothing, or the XPath of \
-                    `patch:before`, `patch:after` or `patch:instead` leads to no element beside it.",
-        not_reported: &["patches whose condition is false"],
+                    `patch:before`, `patch:after` or `patch:instead` leads to no element beside it. \
+                    Or a container needs a ConfigMap, a Secret or a key that no manifest has.",
+        not_reported: &["patches whose condition is false", "references that are optional"],
         why: "The program says nothing. What was to be deleted may have another name now, and what was \
-              to be placed stands at the end.",
+              to be placed stands at the end. Kubernetes does not start such a container.",
         fix: &[
+            "Correct the name of the object or key. The finding names one that is almost the same.",
             "Correct the attributes that the element is matched by.",
             "Remove the patch, if what it deletes is gone.",
         ],
@@ -174,13 +180,19 @@ pub const PAGES: &[ConfigRuleDoc] = &[
     ConfigRuleDoc {
         id: super::off_load_path::ID,
         claim: "A file has the form of configuration, and no load path leads to it.",
-        signature: "A file is in no layer's folder, or its layer or the file itself is turned off.",
+        signature: "A file is in no layer's folder, or its layer or the file itself is turned off. Or no \
+                    pod of the manifests takes a value of a ConfigMap or Secret, or mounts it.",
         not_reported: &[
+            "objects that any other file names, and those that the cluster or a controller makes",
             "files whose name says that they are disabled, such as `.config.disabled`",
             "files for other environments",
         ],
         why: "All that the file sets has no effect, and no message says so.",
-        fix: &["Move the file into the folder of a layer.", "Remove the file, if it is not meant."],
+        fix: &[
+            "Move the file into the folder of a layer.",
+            "Name the object in a container, or mount it.",
+            "Remove what is not meant.",
+        ],
         check: SHOW,
     },
     ConfigRuleDoc {

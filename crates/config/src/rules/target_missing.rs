@@ -1,15 +1,40 @@
-//! A patch deletes, moves or refers to what does not exist.
+//! A patch deletes, moves or refers to what does not exist; so does a container that refers to a ConfigMap or Secret.
 
 use culprit_model::Severity;
 
 use crate::configuration::{ConfigFinding, Configuration};
-use crate::provenance::{Assignment, Op, Outcome};
+use crate::provenance::{Assignment, Op, Outcome, Source, SourceKind, SourceState};
 
 pub(super) const ID: &str = "config-target-missing";
 
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
     let missing = configuration.assignments.iter().filter(|one| one.outcome == Outcome::NoTarget);
-    missing.map(|one| finding(configuration, one)).collect()
+    let objects = configuration.sources.iter().filter(|source| is_missing_object(source));
+    missing.map(|one| finding(configuration, one)).chain(objects.map(missing_object)).collect()
+}
+
+fn is_missing_object(source: &Source) -> bool {
+    let is_object = matches!(source.kind, SourceKind::K8sConfigMap | SourceKind::K8sSecret);
+    is_object && source.state == SourceState::MissingRequired
+}
+
+/// An object that a container needs and no file has. The cluster may have it; a name that is almost one of a file is
+/// rather a slip.
+fn missing_object(source: &Source) -> ConfigFinding {
+    let near = source.why.split("did you mean `").nth(1).and_then(|rest| rest.split('`').next());
+    let name = &source.name;
+    let correct = near.map(|near| format!("Correct the name, if `{near}` is meant."));
+    let kubectl = name.replace('/', " ");
+    let add = format!("Add the object, if the cluster has none: `kubectl get {kubectl}`.");
+    ConfigFinding {
+        id: ID,
+        severity: if near.is_some() { Severity::Medium } else { Severity::Low },
+        key: String::new(),
+        title: format!("`{name}` is needed by a container, and no file has it."),
+        evidence: vec![name.clone()],
+        why: format!("Reason: {}.", source.why.trim_end_matches('?')),
+        fix: correct.into_iter().chain([add]).collect(),
+    }
 }
 
 fn finding(configuration: &Configuration, one: &Assignment) -> ConfigFinding {

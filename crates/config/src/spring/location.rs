@@ -84,6 +84,14 @@ pub(super) struct Locator<'a> {
     pub(super) names: Vec<String>,
 }
 
+/// The format of a file, as Spring reads it.
+pub(super) fn format_of(name: &str) -> Option<Format> {
+    match Format::of_name(name) {
+        Some(Format::Yaml) => Some(Format::YamlSpring),
+        other => other,
+    }
+}
+
 /// A location as text with its scheme, relative to what imports it.
 fn absolute(text: &str, base: &str) -> String {
     let text = text.strip_prefix("resource:").unwrap_or(text);
@@ -208,7 +216,7 @@ impl Locator<'_> {
                 let end = profile.map(|profile| format!("-{profile}")).unwrap_or_default();
                 let path = format!("{stem}{end}.{ending}");
                 targets.push(Target::File(FileTarget {
-                    format: Format::of_name(&path).unwrap_or(Format::Yaml),
+                    format: format_of(&path).unwrap_or(Format::YamlSpring),
                     path,
                     base: base.clone(),
                     profile: profile.map(str::to_owned),
@@ -242,7 +250,7 @@ impl Locator<'_> {
                 (stem, &ending[1..], ending.to_owned())
             }
         };
-        let format = Format::of_name(&format!("x.{ending}"));
+        let format = format_of(&format!("x.{ending}"));
         let format = format.filter(|_| ENDINGS.contains(&ending.to_ascii_lowercase().as_str()));
         let Some(format) = format else {
             let why = format!("Culprit does not read `.{ending}`");

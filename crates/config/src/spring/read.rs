@@ -6,7 +6,7 @@ use std::path::Path;
 use super::FILES;
 use super::active::Context;
 use super::environment::Environment;
-use super::location::{FileTarget, Location, Locator, Stem, Target};
+use super::location::{FileTarget, Location, Locator, Stem, Target, format_of};
 use super::placeholder;
 use super::tree::{Document, Node, Phase, Tree};
 use crate::profile::Profile;
@@ -373,7 +373,7 @@ impl<'a> Reader<'a> {
                 let held = load_file(
                     self.locator.root,
                     Path::new(&name),
-                    None,
+                    format_of(&name),
                     SourceKind::File,
                     "another profile",
                 );

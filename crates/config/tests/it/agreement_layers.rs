@@ -151,13 +151,21 @@ fn difference(name: &str, row: &Value) -> Option<String> {
         let bare = |values: BTreeMap<String, String>| -> BTreeMap<String, String> {
             values.into_iter().map(|(key, value)| (key.replace('-', ""), value)).collect()
         };
-        let (ours, theirs) = (bare(ours), bare(theirs));
+        let (ours, theirs) = (bare(with_elements(ours)), bare(theirs));
         return (ours != theirs).then(|| format!("ours {ours:?}\ntheirs {theirs:?}\n{row}"));
     }
     if row["partial"] == true {
         return said.partial_difference(&theirs).map(|what| format!("{what}: {row}"));
     }
     (ours != theirs).then(|| format!("ours {ours:?}\ntheirs {theirs:?}\n{row}"))
+}
+
+/// Values in which a list that is one value has its elements, as Spring binds them.
+fn with_elements(mut values: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let list = values.remove("list").unwrap_or_default();
+    let elements = list.split(',').map(str::trim).filter(|element| !element.is_empty());
+    values.extend(elements.enumerate().map(|(at, one)| (format!("list[{at}]"), one.to_owned())));
+    values
 }
 
 /// The order of files, and what they do to each other.

@@ -296,3 +296,41 @@ fn variables_of_compose_name_its_files() {
     let other = [("COMPOSE_FILE", "two.yaml"), ("COMPOSE_ENV_FILES", "other.env")];
     assert_eq!(of(&other), "web.A=other < two.yaml:3");
 }
+
+#[test]
+fn paths_count_from_the_folder_of_the_first_file_of_compose_file() {
+    let service = "services:\n  web:\n    env_file: [own.env, ../up.env]\n    environment:\n      \
+                   - A=${A}\n      - B=${B}\n      - C=${C:-none}\n";
+    let files = [
+        (".env", "COMPOSE_FILE=deploy/compose.yaml:more/compose.yaml\nA=here\nX=x\n"),
+        ("deploy/compose.yaml", service),
+        ("more/compose.yaml", "services:\n  web:\n    environment: [D=d]\n"),
+        ("deploy/.env", "A=deploy\nB=${X}-deploy\n"),
+        ("more/.env", "C=more\n"),
+        ("deploy/own.env", "E=own\n"),
+        ("up.env", "F=up\n"),
+    ];
+    let found = inspected("compose", &files, &[]);
+    let rows: Vec<String> =
+        effective(&found).into_iter().filter(|row| row.starts_with("web.")).collect();
+    assert_eq!(
+        rows,
+        [
+            "web.A=here < deploy/compose.yaml:5",
+            "web.B=x-deploy < deploy/compose.yaml:6",
+            "web.C=none < deploy/compose.yaml:7",
+            "web.D=d < more/compose.yaml:3",
+            "web.E=own < deploy/own.env:1",
+            "web.F=up < up.env:1",
+        ]
+    );
+    assert!(!found.has_gaps());
+    let folder = folder(&files);
+    let fits = |variables: &[(&str, &str)], root: &std::path::Path| {
+        culprit_config::detects_in(&profile("compose"), &request(root, variables))
+    };
+    assert!(fits(&[], folder.path()), "COMPOSE_FILE leads to files");
+    assert!(!fits(&[], &folder.path().join("more/none")));
+    let other = [("COMPOSE_FILE", "none.yaml")];
+    assert!(!fits(&other, folder.path()), "no such file");
+}

@@ -323,3 +323,93 @@ fn a_malformed_object_is_refused_alone() {
     assert!(states.iter().any(|row| row.contains("line 4: no base64")), "{states:?}");
     assert_eq!(states.len(), 2, "{states:?}");
 }
+
+#[test]
+fn an_object_that_no_pod_uses_is_found_and_one_that_anything_names_is_not() {
+    let map = |name: &str, more: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{A: x}}\n{more}"
+        )
+    };
+    let secret = |name: &str, of: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Secret\nmetadata: {{name: {name}}}\ntype: {of}\nstringData: {{K: v}}\n"
+        )
+    };
+    let deployment = deployment("envFrom:\n- configMapRef: {name: used}\n");
+    let objects = [
+        map("used", ""),
+        map("forgotten", ""),
+        map("of-route", ""),
+        secret("left-over", "Opaque"),
+        secret("certificate", "kubernetes.io/tls"),
+        secret("of-ingress", "Opaque"),
+    ];
+    let ingress = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: web}\nspec:\n  \
+                   tls: [{secretName: of-ingress}]\n";
+    let route = "apiVersion: x/v1\nkind: Route\nspec: {from: of-route}\n";
+    let found = inspected(
+        "kubernetes",
+        &[
+            ("app.yaml", &deployment),
+            ("objects.yaml", &objects.concat()),
+            ("ingress.yaml", ingress),
+            ("route.yaml", route),
+        ],
+        &[],
+    );
+    let titles: Vec<&str> = found.findings.iter().map(|one| one.title.as_str()).collect();
+    assert_eq!(
+        titles,
+        [
+            "`configmap/forgotten` is used by no pod of these manifests.",
+            "`secret/left-over` is used by no pod of these manifests."
+        ]
+    );
+    assert!(!found.has_gaps());
+    // Without a workload, nothing is known of who uses it.
+    let found = inspected("kubernetes", &[("objects.yaml", &map("alone", ""))], &[]);
+    assert_eq!(findings(&found), [""; 0]);
+}
+
+#[test]
+fn a_reference_to_an_object_that_is_not_there_names_the_nearest() {
+    let deployment = deployment(
+        "envFrom:\n- configMapRef: {name: setings}\nenv:\n- name: W\n  \
+         valueFrom: {secretKeyRef: {name: db-pass, key: word}}\n- name: V\n  \
+         valueFrom: {secretKeyRef: {name: other, key: word}}\n",
+    );
+    let secret =
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: db-passw}\nstringData: {word: x}\n";
+    let found = inspected(
+        "kubernetes",
+        &[("app.yaml", &deployment), ("maps.yaml", SETTINGS), ("secret.yaml", secret)],
+        &[],
+    );
+    let why = |name: &str| {
+        let source = found.sources.iter().find(|source| source.name == name).unwrap();
+        assert_eq!(source.state, SourceState::MissingRequired);
+        source.why.as_str()
+    };
+    assert_eq!(
+        why("configmap/setings"),
+        "no file has it; deployment/web (app.yaml:13) needs it; did you mean `settings`?"
+    );
+    assert_eq!(
+        why("secret/db-pass"),
+        "no file has it; deployment/web (app.yaml:15) needs it; did you mean `db-passw`?"
+    );
+    assert_eq!(why("secret/other"), "no file has it; deployment/web (app.yaml:17) needs it");
+    let missing = found.findings.iter().filter(|one| one.id == "config-target-missing");
+    let missing: Vec<(String, &str)> =
+        missing.map(|one| (one.severity.to_string(), one.evidence[0].as_str())).collect();
+    let row = |severity: &str, name| (severity.to_owned(), name);
+    assert_eq!(
+        missing,
+        [
+            row("medium", "configmap/setings"),
+            row("medium", "secret/db-pass"),
+            row("low", "secret/other")
+        ]
+    );
+}

@@ -21,6 +21,7 @@ mod planted;
 mod python;
 mod readers;
 mod redaction;
+mod scalars;
 mod sitecore;
 mod snapshot;
 mod spring;

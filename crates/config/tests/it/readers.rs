@@ -14,12 +14,14 @@ fn at(text: &str, position: Position) -> String {
 fn drawn(format: Format, outer: &str, keys: &[String]) -> String {
     let lines = |line: &dyn Fn(&String) -> String| keys.iter().map(line).collect::<String>();
     match format {
-        Format::Json | Format::Jsonc | Format::Json5 => {
+        Format::Json | Format::Jsonc | Format::Json5 | Format::JsonDotnet => {
             let keys: Vec<String> =
                 keys.iter().map(|key| format!("\n  \"{key}\": \"é\"")).collect();
             format!("{{ \"ü{outer}\": {{ {} }} }}\n", keys.join(","))
         }
-        Format::Yaml => format!("ü{outer}:\n{}", lines(&|key| format!("  {key}: 'é'\n"))),
+        Format::Yaml | Format::YamlSpring | Format::YamlCompose => {
+            format!("ü{outer}:\n{}", lines(&|key| format!("  {key}: 'é'\n")))
+        }
         Format::Toml => format!("[\"ü{outer}\"]\n{}", lines(&|key| format!("  {key} = 'é'\n"))),
         Format::Git => format!("[{outer} \"ü\"]\n{}", lines(&|key| format!("  {key} = é\n"))),
         Format::GitParameters => {

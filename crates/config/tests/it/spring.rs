@@ -169,3 +169,46 @@ fn documents_of_a_cloud_platform_count_on_it_alone() {
     let on = [("KUBERNETES_SERVICE_HOST", "h"), ("KUBERNETES_SERVICE_PORT", "1")];
     assert_eq!(of(&on), "application.properties:4 won");
 }
+
+#[test]
+fn one_variable_holds_a_whole_list() {
+    let yaml = "app:\n  my-hosts: [a, b]\n  servers:\n  - host: x\n";
+    let of =
+        |variables: &[(&str, &str)]| inspected("spring", &[("application.yaml", yaml)], variables);
+    let found = of(&[("APP_MYHOSTS", "x,y")]);
+    assert_eq!(
+        effective(&found),
+        ["app.my-hosts=x,y < environment", "app.servers[0].host=x < application.yaml:4"]
+    );
+    assert_eq!(chain(&found, "app.my-hosts[1]"), ["application.yaml:2 shadowed"]);
+    assert_eq!(findings(&found), [""; 0]);
+    let of_list: Vec<&str> = found.variables.iter().filter_map(|one| one.key.as_deref()).collect();
+    assert_eq!(of_list, ["app.my-hosts"]);
+    // An element replaces the list of the file, and so does a name with an underscore at its end.
+    for name in ["APP_MYHOSTS_0", "APP_MYHOSTS_0_", "APP_MY_HOSTS_0_"] {
+        let found = of(&[(name, "z")]);
+        assert_eq!(effective(&found)[0], "app.my-hosts[0]=z < environment", "{name}");
+        assert_eq!(chain(&found, "app.my-hosts[1]"), ["application.yaml:2 shadowed"], "{name}");
+    }
+    // Of both in one source, the whole list wins.
+    let found = of(&[("APP_MYHOSTS_0", "z"), ("APP_MYHOSTS", "w")]);
+    assert_eq!(effective(&found)[0], "app.my-hosts=w < environment");
+    let found = of(&[("APP_MYHOSTS", "w"), ("APP_MYHOSTS_0", "z")]);
+    assert_eq!(effective(&found)[0], "app.my-hosts=w < environment");
+    // A group of values is no list of texts.
+    let found = of(&[("APP_SERVERS", "w")]);
+    assert!(effective(&found).contains(&"app.servers[0].host=x < application.yaml:4".to_owned()));
+}
+
+#[test]
+fn a_list_of_a_stronger_source_replaces_one_that_is_written_as_one_value() {
+    let files = [
+        ("src/main/resources/application.yaml", "hosts: [a, b]\nports: 1,2\n"),
+        ("application.yaml", "hosts: c\nports: [3]\n"),
+    ];
+    let found = inspected("spring", &files, &[]);
+    assert_eq!(
+        effective(&found),
+        ["hosts=c < application.yaml:1", "ports[0]=3 < application.yaml:2"]
+    );
+}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use culprit_config::{
     ConfigFinding, Configuration, Profile, RULES, Raw, Redactor, Request, RoleMatrix, SourceKind,
-    SourceState, detects, fitting_below, roles, stock_profiles,
+    SourceState, detects_in, fitting_below, roles, stock_profiles,
 };
 use culprit_model::Severity;
 
@@ -305,7 +305,7 @@ fn inspect_folder(args: &ConfigSourceArgs, redactor: Redactor) -> Result<Inspect
         // With compose files, an image is that of their services.
         image: args.subject.image.as_deref().map(service_image).transpose()?,
     };
-    let chosen = profiles_for(args, &|profile| detects(profile, &root))?;
+    let chosen = profiles_for(args, &|profile| detects_in(profile, &request))?;
     check_defines(&args.define, &chosen)?;
     let found = by_profiles(&chosen, &request, &redactor);
     let states = file_states(&found);

@@ -3,11 +3,20 @@
 //! An alias shares the node of its anchor, so a file that nests aliases costs no more memory than its
 //! text; what it would expand to is counted and refused when it is too much. `<<` merges a mapping
 //! into another (YAML 1.1), as compose files and Spring use it.
+//!
+//! What a scalar without quotes means, and whether a key may stand twice, is the program's to say: [`Rules`].
+
+mod go;
+mod scalar;
+mod snake;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+
+pub(super) use scalar::Rules;
+use scalar::Typed;
 
 use super::{Contents, Entry, MAX_ENTRIES, MAX_NESTING, Oddity, Segment, Unreadable};
 use crate::position::{Position, number};
@@ -36,6 +45,8 @@ enum Kind {
         text: String,
         /// Whether it is written without quotes.
         plain: bool,
+        /// What the program takes it for, where it is no text to the program.
+        typed: Option<Typed>,
     },
     /// A list.
     Sequence(Vec<Rc<Node>>),
@@ -52,9 +63,17 @@ impl Node {
         }
     }
 
+    /// What the program takes it for, where it is no text to the program.
+    fn typed(&self) -> Option<&Typed> {
+        match &self.kind {
+            Kind::Scalar { typed, .. } => typed.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Whether it is written as no value: nothing, `~` or `null`.
     fn is_null(&self) -> bool {
-        matches!(&self.kind, Kind::Scalar { text, plain: true }
+        matches!(&self.kind, Kind::Scalar { text, plain: true, .. }
             if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
     }
 
@@ -70,17 +89,21 @@ impl Node {
 /// A key with its value.
 type Pair = (Rc<Node>, Rc<Node>);
 
+/// A key as a name. Spring puts what is no text into brackets: `on: 1` sets `[true]`.
 fn name(key: &Node) -> String {
-    key.text().unwrap_or_default().to_owned()
+    match key.typed() {
+        Some(typed) => format!("[{}]", typed.text),
+        None => key.text().unwrap_or_default().to_owned(),
+    }
 }
 
 fn is_merge(key: &Node) -> bool {
-    matches!(&key.kind, Kind::Scalar { text, plain: true } if text == "<<")
+    matches!(&key.kind, Kind::Scalar { text, plain: true, .. } if text == "<<")
 }
 
-pub(super) fn read(text: &str) -> Result<Contents, Unreadable> {
+pub(super) fn read(text: &str, rules: Rules) -> Result<Contents, Unreadable> {
     let mut contents = Contents::default();
-    for (document, node) in parse(text)?.iter().enumerate() {
+    for (document, node) in parse(text, rules)?.iter().enumerate() {
         let mut flattened =
             Flattened { document: number(document), visited: 0, contents: &mut contents };
         flattened.add(node, node.at, &mut Vec::new())?;
@@ -89,8 +112,14 @@ pub(super) fn read(text: &str) -> Result<Contents, Unreadable> {
 }
 
 /// The documents of a text.
-fn parse(text: &str) -> Result<Vec<Rc<Node>>, Unreadable> {
-    let mut builder = Builder::default();
+fn parse(text: &str, rules: Rules) -> Result<Vec<Rc<Node>>, Unreadable> {
+    let mut builder = Builder {
+        rules,
+        documents: Vec::new(),
+        open: Vec::new(),
+        anchors: BTreeMap::new(),
+        merged: 0,
+    };
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| {
             let at = error.marker();
@@ -111,8 +140,8 @@ struct Open {
     children: Vec<Rc<Node>>,
 }
 
-#[derive(Default)]
 struct Builder {
+    rules: Rules,
     documents: Vec<Rc<Node>>,
     open: Vec<Open>,
     anchors: BTreeMap<usize, Rc<Node>>,
@@ -128,13 +157,21 @@ impl Builder {
         };
         let end_line = number(span.end.line());
         match event {
-            Event::Scalar(text, style, anchor, _) => {
-                let plain = style == ScalarStyle::Plain;
+            Event::Scalar(text, style, anchor, tag) => {
+                let is_text =
+                    tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == "str");
+                let plain =
+                    style == ScalarStyle::Plain && !(is_text && self.rules != Rules::AsWritten);
+                if plain && self.rules == Rules::Go && go::is_infinite(&text) {
+                    let why = "Compose refuses a number without end: put it in quotes";
+                    return Err(Unreadable::syntax(at, why));
+                }
+                let typed = if plain { self.rules.typed(&text) } else { None };
                 // A block of lines ends where the next line starts.
                 let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
                 let end_line =
                     if block { end_line.saturating_sub(1).max(at.line) } else { end_line };
-                let kind = Kind::Scalar { text: text.into_owned(), plain };
+                let kind = Kind::Scalar { text: text.into_owned(), plain, typed };
                 self.node(Node { at, end_line, kind, depth: 0 }, anchor)
             }
             Event::Alias(anchor) => {
@@ -179,11 +216,34 @@ impl Builder {
                 }
                 pairs.push((key, value));
             }
+            self.check_keys(&pairs)?;
             Kind::Mapping(self.merge(pairs)?)
         } else {
             Kind::Sequence(open.children)
         };
         self.node(Node { at: open.at, end_line, kind, depth }, open.anchor)
+    }
+
+    /// Refuses what the program refuses of the keys of a mapping.
+    fn check_keys(&self, pairs: &[Pair]) -> Result<(), Unreadable> {
+        let Some(program) = self.rules.refuses_repeated() else { return Ok(()) };
+        let is_go = self.rules == Rules::Go;
+        let mut first: BTreeMap<(bool, String), Position> = BTreeMap::new();
+        for (key, _) in pairs {
+            if is_go && (key.typed().is_some() || key.is_null()) {
+                let why = "Compose refuses a key that is no text: put it in quotes";
+                return Err(Unreadable::syntax(key.at, why));
+            }
+            // SnakeYAML takes several `<<`.
+            if is_merge(key) && !is_go {
+                continue;
+            }
+            let own = (key.typed().is_some(), name(key));
+            if let Some(before) = first.insert(own, key.at) {
+                return Err(Unreadable::repeated(key.at, before, program));
+            }
+        }
+        Ok(())
     }
 
     /// Replaces `<<` by the pairs that it refers to; a mapping's own keys win.
@@ -246,6 +306,7 @@ impl Flattened<'_> {
             op: Op::Set,
             template: false,
             null: node.is_null(),
+            retyped: None,
             at,
             end_line: node.end_line.max(at.line),
             document: self.document,
@@ -289,10 +350,12 @@ impl Flattened<'_> {
                     path.pop();
                 }
             }
-            Kind::Scalar { text, .. } if !path.is_empty() => {
-                let text = if node.is_null() { "" } else { text };
-                let entry = self.entry(node, at, path, text);
-                self.contents.entries.push(entry);
+            Kind::Scalar { text, typed, .. } if !path.is_empty() => {
+                let read = typed.as_ref().map_or(text, |typed| &typed.text);
+                let entry = self.entry(node, at, path, if node.is_null() { "" } else { read });
+                let retyped = typed.as_ref().filter(|typed| typed.text != *text);
+                let retyped = retyped.map(|typed| typed.what);
+                self.contents.entries.push(Entry { retyped, ..entry });
             }
             Kind::Scalar { text, .. } => {
                 if !text.is_empty() {

@@ -1,0 +1,166 @@
+//! What services declare in compose files: variables, and files of variables.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Held, Project, is_name, name_of, of_service};
+use crate::provenance::{Op, SourceState};
+use crate::readers::{Entry, Segment};
+use crate::template::mentioned;
+
+/// A file of variables that a service names.
+pub(super) struct NamedFile {
+    pub(super) service: String,
+    pub(super) path: String,
+    pub(super) required: bool,
+    pub(super) raw: bool,
+}
+
+/// A variable that a service sets in a compose file.
+pub(super) struct Declared<'a> {
+    pub(super) service: &'a str,
+    pub(super) entry: &'a Entry,
+    /// The name, with its `${...}` replaced.
+    pub(super) name: String,
+    /// The value as a template; none: it is taken from outside.
+    pub(super) template: Option<String>,
+    /// The value that it has from outside, if it is taken from there and set.
+    pub(super) inherited: Option<String>,
+}
+
+impl Project {
+    pub(super) fn named_env_files(&self) -> Vec<NamedFile> {
+        let mut files: Vec<NamedFile> = Vec::new();
+        // The items of one list: file, service and place, with their index in `files`.
+        let mut items: BTreeMap<(usize, &str, usize), usize> = BTreeMap::new();
+        for (file, (outside, (_, contents))) in self.read_files().enumerate() {
+            for entry in &contents.entries {
+                let Some((service, path)) = of_service(entry) else { continue };
+                if !is_name(path.first(), "env_file") {
+                    continue;
+                }
+                let place = match path.get(1) {
+                    Some(Segment::Index(place)) => *place,
+                    _ => 0,
+                };
+                let index = *items.entry((file, service, place)).or_insert_with(|| {
+                    let service = service.to_owned();
+                    files.push(NamedFile {
+                        service,
+                        path: String::new(),
+                        required: true,
+                        raw: false,
+                    });
+                    files.len() - 1
+                });
+                let text = outside.expand(entry.value.expose()).text;
+                match path.get(2) {
+                    Some(option) if is_name(Some(option), "required") => {
+                        // A truth value of YAML 1.1 (`loader.toBoolean`).
+                        let no = ["false", "no", "n", "off"];
+                        files[index].required = !no.contains(&text.to_lowercase().as_str());
+                    }
+                    Some(option) if is_name(Some(option), "format") => {
+                        files[index].raw = text == "raw"
+                    }
+                    _ => files[index].path = text,
+                }
+            }
+        }
+        // A file that is named again keeps its first place, and takes the options of the last.
+        let mut unique: Vec<NamedFile> = Vec::new();
+        for file in files.into_iter().filter(|file| !file.path.is_empty()) {
+            let is_same =
+                |one: &&mut NamedFile| (&one.service, &one.path) == (&file.service, &file.path);
+            match unique.iter_mut().find(is_same) {
+                Some(known) => *known = file,
+                None => unique.push(file),
+            }
+        }
+        unique
+    }
+
+    /// The variables that services declare in compose files, a file after the other.
+    pub(super) fn declared(&self) -> Vec<(usize, Declared<'_>)> {
+        let mut declared = Vec::new();
+        for (file, (source, contents)) in self.compose.iter().enumerate() {
+            if source.state != SourceState::Read {
+                continue;
+            }
+            let outside = self.outside_of(file);
+            for entry in &contents.entries {
+                let Some((service, path)) = of_service(entry) else { continue };
+                if !is_name(path.first(), "environment") {
+                    continue;
+                }
+                let text = entry.value.expose();
+                let (name, template) = match path.get(1) {
+                    Some(Segment::Name(name)) => {
+                        (name.clone(), (!entry.null).then(|| text.to_owned()))
+                    }
+                    _ => match text.split_once('=') {
+                        Some((name, value)) => (outside.expand(name).text, Some(value.to_owned())),
+                        None => (outside.expand(text).text, None),
+                    },
+                };
+                let is_list = matches!(path.get(1), Some(Segment::Index(_)));
+                let inherited = match &template {
+                    Some(_) => None,
+                    None => self.inherited(self.scope_of[file], service, &name, is_list),
+                };
+                declared.push((file, Declared { service, entry, name, template, inherited }));
+            }
+        }
+        declared
+    }
+
+    /// The value of a name that a service takes from outside. compose-go gives it when it has loaded a
+    /// scope, if `environment` is a list then; a mapping becomes one where two sources set it.
+    fn inherited(&self, scope: usize, service: &str, name: &str, is_list: bool) -> Option<String> {
+        let mut within = scope;
+        while let Some(parent) = self.scopes[within].parent {
+            if is_list || self.sets_twice(within, service) {
+                return self.scopes[within].outside.get(name);
+            }
+            within = parent;
+        }
+        self.outside().get(name)
+    }
+
+    /// Whether two files of a scope, or of what it includes, have an `environment` of a service.
+    fn sets_twice(&self, scope: usize, service: &str) -> bool {
+        let is_inside = |mut at: usize| loop {
+            match self.scopes[at].parent {
+                _ if at == scope => break true,
+                Some(parent) => at = parent,
+                None => break false,
+            }
+        };
+        let sets = |(_, contents): &Held| {
+            contents
+                .entries
+                .iter()
+                .filter_map(of_service)
+                .any(|(other, path)| other == service && is_name(path.first(), "environment"))
+        };
+        let files = self.scope_of.iter().zip(&self.compose);
+        files.filter(|(of, held)| is_inside(**of) && sets(held)).nth(1).is_some()
+    }
+
+    /// Names that anything in the project refers to.
+    pub(super) fn mentioned(&self, declared: &[(usize, Declared<'_>)]) -> BTreeSet<String> {
+        let compose = self.read_files().flat_map(|(_, (_, contents))| &contents.entries);
+        let included = self.scopes.iter().flat_map(|scope| &scope.dotenv);
+        let files = self.env_files.iter().chain(&self.dotenv).chain(included);
+        let templates =
+            files.flat_map(|(_, contents)| &contents.entries).filter(|entry| entry.template);
+        let names = compose.chain(templates).flat_map(|entry| mentioned(entry.value.expose()));
+        let inherited = declared.iter().filter(|(_, one)| one.template.is_none());
+        let env_files = self.env_files.iter().flat_map(|(_, contents)| &contents.entries);
+        let of_files = env_files.filter(|entry| entry.op == Op::Inherit).map(name_of);
+        names
+            .chain(inherited.map(|(_, one)| one.name.as_str()))
+            .chain(of_files)
+            .map(str::to_owned)
+            .collect()
+    }
+}

@@ -1,0 +1,190 @@
+//! The sources of a project: which files Compose takes, and the files of variables beside them.
+
+use std::path::{Path, PathBuf};
+
+use super::declared::NamedFile;
+use super::include::{self, Loader};
+use super::scope::{Layered, Outside, Scope};
+use super::{Held, Project, image, name_of};
+use crate::provenance::{SourceKind, SourceState};
+use crate::readers::{Contents, Entry, Format};
+use crate::sources::{Request, Root, environment_source, load_file};
+use crate::template::expand;
+
+/// The names of compose files, in the order in which Compose looks for them.
+const FILES: &[&str] =
+    &["compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"];
+/// The names of files that change them.
+const OVERRIDES: &[&str] = &[
+    "compose.override.yml",
+    "compose.override.yaml",
+    "docker-compose.override.yml",
+    "docker-compose.override.yaml",
+];
+
+/// Reads the sources of a project.
+pub(crate) fn collect(request: &Request) -> Project {
+    let root = Root::from_request(request);
+    let is_given = !request.compose_files.is_empty();
+    let request = &with_own_variables(&root, request);
+    let by_variable = !is_given && !request.compose_files.is_empty();
+    let compose = compose_files(&root, request);
+    let folder = compose
+        .iter()
+        .find(|(source, _)| source.state != SourceState::Unread)
+        .and_then(|(source, _)| Path::new(&source.name).parent().map(Path::to_owned))
+        .unwrap_or_default();
+    let dotenv: Vec<Held> = match request.env_files.as_slice() {
+        [] => dotenv_of_folders(&root, &folder, by_variable),
+        named => named.iter().map(|name| dotenv_file(&root, name, true)).collect(),
+    };
+    let shell = request.environment.as_ref().map(|all| environment_source("shell", all));
+    let of_shell = Outside::of_shell(shell.as_ref());
+    let outside = match request.env_files.is_empty() {
+        // Compose reads the stronger file first, and what it sets fills the other one.
+        true => dotenv.iter().rev().fold(of_shell, |outside, file| outside.over([file])),
+        false => of_shell.over(&dotenv),
+    };
+    let own = Scope { parent: None, folder: folder.clone(), dotenv: Vec::new(), outside };
+    let mut loader = Loader::new(&root, own);
+    let compose: Vec<Layered> =
+        compose.into_iter().flat_map(|file| loader.expanded(file, 0, &[])).collect();
+    let scopes = loader.scopes;
+    let (compose, scope_of) = compose.into_iter().map(|one| (one.held, one.scope)).unzip();
+    let mut project = Project {
+        compose,
+        scope_of,
+        scopes,
+        dotenv,
+        shell,
+        image: request.image.clone().map(|one| {
+            let held = image::source(&one);
+            (one, held)
+        }),
+        env_files: Vec::new(),
+        of_services: Vec::new(),
+    };
+    let named = project.named_env_files();
+    for NamedFile { service, path, required, raw } in named {
+        let format = if raw { Format::EnvDocker } else { Format::EnvCompose };
+        let path = include::joined(&folder, &path);
+        let kind = SourceKind::ComposeEnvFile;
+        let held = load_file(&root, &path, Some(format), kind, "env_file");
+        let (mut source, contents) = with_sound_templates(held, false);
+        if source.state == SourceState::Missing && required {
+            source.state = SourceState::MissingRequired;
+        }
+        let known = project.env_files.iter().position(|(other, _)| other.name == source.name);
+        let index = known.unwrap_or(project.env_files.len());
+        if known.is_none() {
+            project.env_files.push((source, contents));
+        }
+        project.of_services.push((service, index));
+    }
+    project
+}
+
+/// A request with the files that Compose's own variables name: `COMPOSE_FILE` of the shell or of `.env`, and
+/// `COMPOSE_ENV_FILES` of the shell.
+fn with_own_variables(root: &Root, request: &Request) -> Request {
+    let mut request = request.clone();
+    let of_shell = |name: &str| {
+        let value = request.variable(name).map(|value| value.expose().to_owned());
+        value.filter(|value| !value.is_empty())
+    };
+    let paths = |text: &str, separator: &str| -> Vec<PathBuf> {
+        let parts = text.split(separator).map(str::trim).filter(|part| !part.is_empty());
+        parts.map(PathBuf::from).collect()
+    };
+    let env_files = of_shell("COMPOSE_ENV_FILES").map(|text| paths(&text, ","));
+    let env_files = env_files.filter(|_| request.env_files.is_empty());
+    let named: &[PathBuf] = env_files.as_deref().unwrap_or(&request.env_files);
+    let dotenv: Vec<PathBuf> = if named.is_empty() { vec![".env".into()] } else { named.to_vec() };
+    let of_file = |name: &str| {
+        let files = dotenv.iter().rev().map(|path| dotenv_file(root, path, false));
+        let entries = files.flat_map(|(_, contents)| contents.entries.into_iter().rev());
+        let mut own = entries.filter(|entry| name_of(entry) == name);
+        own.next().map(|entry| entry.value.expose().to_owned()).filter(|text| !text.is_empty())
+    };
+    let variable = |name: &str| of_shell(name).or_else(|| of_file(name));
+    let separator = variable("COMPOSE_PATH_SEPARATOR").unwrap_or_else(|| ":".to_owned());
+    let compose = variable("COMPOSE_FILE").map(|text| paths(&text, &separator));
+    request.compose_files = match compose {
+        Some(files) if request.compose_files.is_empty() => files,
+        _ => request.compose_files,
+    };
+    request.env_files = env_files.unwrap_or(request.env_files);
+    request
+}
+
+/// The files `.env` that Compose finds by itself, the weakest first: that of the project's folder, and before it that
+/// of the working folder, where COMPOSE_FILE leads from one to the other.
+fn dotenv_of_folders(root: &Root, folder: &Path, by_variable: bool) -> Vec<Held> {
+    let mut names = root.matching(&folder.join(".env").to_string_lossy());
+    if by_variable {
+        names.extend(root.matching(".env"));
+    }
+    names.dedup();
+    names.iter().map(|name| dotenv_file(root, Path::new(name), false)).collect()
+}
+
+/// Whether COMPOSE_FILE names a file that is there.
+pub(crate) fn is_named_by_variable(root: &Root, request: &Request) -> bool {
+    let request = with_own_variables(root, request);
+    request.compose_files.iter().any(|path| !root.matching(&path.to_string_lossy()).is_empty())
+}
+
+/// A file whose templates can be replaced; else Compose refuses all of it.
+pub(super) fn with_sound_templates((mut source, mut contents): Held, all: bool) -> Held {
+    let is_malformed = |entry: &&Entry| {
+        (all || entry.template) && expand(entry.value.expose(), &|_| None).malformed
+    };
+    if let Some(entry) = contents.entries.iter().find(is_malformed) {
+        source.state = SourceState::Unparsable;
+        source.why =
+            format!("line {}, column {}: a malformed `${{...}}`", entry.at.line, entry.at.column);
+        contents = Contents::default();
+    }
+    (source, contents)
+}
+
+pub(super) fn dotenv_file(root: &Root, name: &Path, required: bool) -> Held {
+    let kind = SourceKind::DotenvInterpolation;
+    let held = load_file(root, name, Some(Format::EnvCompose), kind, "${...}");
+    let (mut source, contents) = with_sound_templates(held, false);
+    if required && source.state == SourceState::Missing {
+        source.state = SourceState::MissingRequired;
+    }
+    (source, contents)
+}
+
+fn compose_files(root: &Root, request: &Request) -> Vec<Held> {
+    let load = |name: &Path| {
+        let kind = SourceKind::ComposeEnvironment;
+        let held = load_file(root, name, Some(Format::YamlCompose), kind, "compose file");
+        with_sound_templates(held, true)
+    };
+    if !request.compose_files.is_empty() {
+        let required = |name: &PathBuf| {
+            let (mut source, contents) = load(name);
+            if source.state == SourceState::Missing {
+                source.state = SourceState::MissingRequired;
+            }
+            (source, contents)
+        };
+        return request.compose_files.iter().map(required).collect();
+    }
+    let mut files = Vec::new();
+    for names in [FILES, OVERRIDES] {
+        let found: Vec<String> = names.iter().flat_map(|name| root.matching(name)).collect();
+        for name in &found {
+            let (mut source, contents) = load(Path::new(name));
+            if *name != found[0] {
+                source.state = SourceState::Unread;
+                source.why = format!("Compose takes {}", found[0]);
+            }
+            files.push((source, contents));
+        }
+    }
+    files
+}

@@ -1,0 +1,59 @@
+//! What is odd about values: variables that nothing sets, and quotes that stay.
+
+use super::found::Found;
+use super::scope::Outside;
+use super::{BLANK, Project, REFUSED, is_name, name_of};
+use crate::provenance::SourceState;
+use crate::readers::{Contents, Entry, KEEPS_QUOTES, NOT_SET_IN_PART, Oddity, Segment, is_quoted};
+
+/// Variables that templates use and nothing sets, anywhere in the compose files.
+pub(super) fn template_oddities(found: &mut Found, project: &Project, start: usize) {
+    for (file, (source, contents)) in project.compose.iter().enumerate() {
+        if source.state != SourceState::Read {
+            continue;
+        }
+        let outside = project.outside_of(file);
+        for entry in &contents.entries {
+            for one in outside.expand(entry.value.expose()).uses {
+                let what = match (one.blank, one.refused) {
+                    (_, true) => REFUSED,
+                    (true, _) => BLANK,
+                    _ => continue,
+                };
+                found.oddities.push((start + file, Oddity { at: entry.at, name: one.name, what }));
+            }
+            if let Some(name) = quoted_in_list(entry) {
+                let odd = Oddity { at: entry.at, name: name.to_owned(), what: KEEPS_QUOTES };
+                found.oddities.push((start + file, odd));
+            }
+        }
+    }
+}
+
+/// The variable of `- NAME='value'` below `environment`.
+fn quoted_in_list(entry: &Entry) -> Option<&str> {
+    let [.., environment, Segment::Index(_)] = entry.path.as_slice() else { return None };
+    let (name, value) = entry.value.expose().split_once('=')?;
+    (is_name(Some(environment), "environment") && is_quoted(value)).then_some(name)
+}
+
+/// Values of files of variables of which a part is a variable that nothing sets.
+pub(super) fn lost_parts(outside: &Outside, contents: &Contents, source: usize, found: &mut Found) {
+    let is_set = |name: &str| {
+        outside.get(name).is_some() || contents.entries.iter().any(|one| name_of(one) == name)
+    };
+    for entry in contents.entries.iter().filter(|entry| entry.template) {
+        let text = entry.value.expose();
+        // `$NAME` alone, or in braces, is meant; within a word it rarely is.
+        let is_lost = |(at, _): (usize, &str)| {
+            let name = crate::expand::name_of(&text[at + 1..]);
+            let is_escape = text[..at].ends_with('$') || text[..at].ends_with('\\');
+            let is_part = text[..at].ends_with(char::is_alphanumeric);
+            !name.is_empty() && is_part && !is_escape && !is_set(name)
+        };
+        if text.match_indices('$').any(is_lost) {
+            let name = name_of(entry).to_owned();
+            found.oddities.push((source, Oddity { at: entry.at, name, what: NOT_SET_IN_PART }));
+        }
+    }
+}

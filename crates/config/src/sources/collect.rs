@@ -1,0 +1,238 @@
+//! The sources of a layered profile, the weakest first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::define::{choice, defined, names_of, path_defined, why_not, with_stars};
+use super::{Collected, Defined, Loaded, Request, Root, environment_source, load_file};
+use crate::launch::{self, Launch};
+use crate::profile::{Layer, Profile, Replaces, placeholders};
+use crate::provenance::{Op, Outcome, Source, SourceKind, SourceState};
+use crate::readers::{Contents, Format};
+use crate::resolve::key_of;
+use crate::value::Raw;
+use crate::{arguments, expand, folder, include, needs, switch, variable};
+
+/// Reads all sources of a layered profile.
+#[must_use]
+pub fn collect(profile: &Profile, request: &Request) -> Collected {
+    let mut root = Root::from_request(request);
+    let mut defines = Vec::new();
+    // Paths that no file sets are known first, because files lie below them.
+    for define in profile.defines.iter().filter(|define| define.path) {
+        let found = defined(define, profile, request, &[]);
+        let is_open = found.values.is_empty();
+        let element = define.element.as_ref().filter(|_| is_open);
+        let element = element.and_then(|element| folder::element(&root, element));
+        let found = match element {
+            Some((value, from)) => Defined { values: vec![value], from, ..found },
+            None => found,
+        };
+        defines.push(path_defined(found, &defines, request));
+    }
+    let launch = launch::read(profile, request, &root);
+    let request = &with_launch(request, launch.as_ref());
+    let filled = profile.fills.as_ref().and_then(|fills| needs::filled(fills, &root, request));
+    let request = &with_filled(request, filled.as_ref());
+    defines.iter().flat_map(|path| &path.values).for_each(|path| root.allow(Path::new(path)));
+    let mut collector =
+        Collector { profile, root: &root, taken: BTreeSet::new(), loaded: Vec::new() };
+    let of_names = profile.layers.iter().position(|layer| layer.names_variables);
+    collector.loaded.extend(filled.iter().map(|filled| {
+        let held = (filled.source.clone(), Contents::default());
+        Loaded::new(of_names.unwrap_or_default(), held)
+    }));
+    // Files that no define chooses come before the others, because one of them may set a define.
+    for (index, layer) in profile.layers.iter().enumerate() {
+        for file in layer.files.iter().filter(|file| placeholders(file).next().is_none()) {
+            root.matching(file).iter().for_each(|name| collector.file((index, layer), name, None));
+        }
+        let variables = request.environment.as_deref();
+        let found = variables.and_then(|variables| of_variables(layer, variables));
+        collector.loaded.extend(found.map(|held| Loaded::new(index, held)));
+        let given = layer.arguments.then(|| arguments::of_switches(&request.arguments));
+        let given = given.and_then(|pairs| arguments::source("arguments", pairs));
+        collector.loaded.extend(given.map(|held| Loaded::new(index, held)));
+        // Where it does not count, it is shown once, as the last of all variables.
+        let is_last = profile.layers[index + 1..].iter().all(|later| later.environment.is_none());
+        let launched = launch
+            .as_ref()
+            .filter(|launch| layer.environment.is_some() && (launch.counts() || is_last));
+        let held = launched.map(|launch| (launch.source.clone(), launch.contents.clone()));
+        collector.loaded.extend(held.map(|held| Loaded::new(index, held)));
+    }
+    for define in profile.defines.iter().filter(|define| !define.path) {
+        defines.push(defined(define, profile, request, &collector.loaded));
+    }
+    for (index, layer) in profile.layers.iter().enumerate() {
+        collector.chosen((index, layer), &defines);
+    }
+    // What looks as if it belonged to a layer is known when every layer has its files.
+    for (index, layer) in profile.layers.iter().enumerate() {
+        collector.unread((index, layer), &defines);
+    }
+    // Within a layer the order of reading is the order of strength.
+    collector.loaded.sort_by_key(|loaded| loaded.layer);
+    let mut loaded = collector.loaded;
+    if profile.keys.replaces != Replaces::Nothing {
+        for Loaded { contents, .. } in &mut loaded {
+            contents.entries.append(&mut contents.empties);
+            contents.entries.sort_by_key(|entry| (entry.document, entry.at));
+        }
+    }
+    needs::judge(profile, &root, &mut loaded);
+    let places = filled.map(|filled| filled.places()).unwrap_or_default();
+    switch::apply(profile, (request, &places), &defines, &mut loaded);
+    expand_values(profile, request, &mut loaded);
+    defines.sort_by_key(|one| profile.defines.iter().position(|define| define.name == one.name));
+    let is_shown = |one: &Defined| {
+        let is_quiet = profile.define(&one.name).is_some_and(|define| define.quiet);
+        !is_quiet || !one.values.is_empty()
+    };
+    defines.retain(is_shown);
+    match &profile.includes {
+        Some(includes) => include::follow(includes, &root, request, loaded, defines),
+        None => Collected::in_order(loaded, defines),
+    }
+}
+
+/// A request in whose environment the variables of a launch profile are.
+fn with_launch(request: &Request, launch: Option<&Launch>) -> Request {
+    let environment = request.environment.as_deref();
+    let changed = launch.filter(|launch| launch.counts());
+    let changed = changed.zip(environment).map(|(launch, variables)| launch.over(variables));
+    Request { environment: changed.or_else(|| request.environment.clone()), ..request.clone() }
+}
+
+/// A request in whose environment the variables of a file are that it does not have.
+fn with_filled(request: &Request, filled: Option<&needs::Filled>) -> Request {
+    let mut request = request.clone();
+    let more = filled.iter().flat_map(|filled| &filled.variables);
+    let more: Vec<(String, Raw)> =
+        more.map(|(name, value, _)| (name.clone(), value.clone())).collect();
+    if !more.is_empty() {
+        request.environment.get_or_insert_default().extend(more);
+    }
+    request
+}
+
+/// Replaces `$NAME` in the values of layers that have it, by variables and by stronger values first.
+fn expand_values(profile: &Profile, request: &Request, loaded: &mut [Loaded]) {
+    let expands = |one: &Loaded| {
+        let layer = profile.layers.get(one.layer);
+        one.source.state == SourceState::Read && layer.is_some_and(|layer| layer.expands)
+    };
+    let mut values: BTreeMap<String, Raw> = BTreeMap::new();
+    for entry in loaded.iter().filter(|one| expands(one)).flat_map(|one| &one.contents.entries) {
+        values.insert(key_of(profile, &entry.path), entry.value.clone());
+    }
+    let lookup = |name: &str| {
+        let found = request.variable(name).or_else(|| values.get(name));
+        found.map(|value| value.expose().to_owned())
+    };
+    for one in loaded.iter_mut().filter(|one| expands(one)) {
+        for (at, entry) in one.contents.entries.iter_mut().enumerate() {
+            let text = entry.value.expose();
+            let made = expand::expanded(text, &lookup);
+            if made == text {
+                continue;
+            }
+            let names = text.split('$').skip(1);
+            let names = names.map(|rest| expand::name_of(rest.strip_prefix('{').unwrap_or(rest)));
+            let used: Vec<(String, Raw)> = names
+                .filter(|name| !name.is_empty())
+                .map(|name| (name.to_owned(), Raw::new(lookup(name).unwrap_or_default())))
+                .collect();
+            let words = |(name, _): &(String, Raw)| match lookup(name) {
+                Some(_) => format!("`${{{}}}`", crate::secret::name(name)),
+                None => format!("`${{{}}}` (not set)", crate::secret::name(name)),
+            };
+            let words: Vec<String> = used.iter().map(words).collect();
+            if !words.is_empty() {
+                let why = format!("made from {}", words.join(", "));
+                one.verdicts.entry(at).or_insert((Outcome::Won, why));
+            }
+            one.made.insert(at, used);
+            entry.op = Op::TokenExpand;
+            entry.value = Raw::new(made);
+        }
+    }
+}
+
+struct Collector<'a> {
+    profile: &'a Profile,
+    root: &'a Root,
+    taken: BTreeSet<String>,
+    loaded: Vec<Loaded>,
+}
+
+impl Collector<'_> {
+    /// Reads the files of a layer that defines choose.
+    fn chosen(&mut self, (index, layer): (usize, &Layer), defines: &[Defined]) {
+        let chosen: Vec<&String> =
+            layer.files.iter().filter(|file| placeholders(file).next().is_some()).collect();
+        for file in names_of(&chosen, self.profile, defines) {
+            let names = self.root.matching(&file);
+            names.iter().for_each(|name| self.file((index, layer), name, None));
+        }
+    }
+
+    /// Reads the files that another value of a define would choose, and those that programs leave.
+    fn unread(&mut self, (index, layer): (usize, &Layer), defines: &[Defined]) {
+        for file in layer.files.iter().filter(|file| placeholders(file).next().is_some()) {
+            let why = why_not(file, defines);
+            for name in self.root.matching(&with_stars(self.profile, file, defines)) {
+                let before = self.loaded.len();
+                self.file((index, layer), &name, Some(&why));
+                if let Some(one) = self.loaded.get_mut(before) {
+                    one.choice = choice(self.profile, file, &name, defines);
+                }
+            }
+        }
+        for file in &layer.not_read {
+            let why = format!("the program reads {}", layer.files.join(", "));
+            let names = self.root.matching(file);
+            names.iter().for_each(|name| self.file((index, layer), name, Some(&why)));
+        }
+    }
+
+    /// Reads a file, unless an earlier pattern took it; with a reason it does not count.
+    fn file(&mut self, (index, layer): (usize, &Layer), name: &str, unread: Option<&str>) {
+        let format = layer.format.or_else(|| self.profile.formats.of(name));
+        let is_opaque = layer.is_opaque(name);
+        if format.is_none() && !is_opaque || !self.taken.insert(name.to_owned()) {
+            return;
+        }
+        let is_env = format.is_some_and(Format::is_env) && layer.format.is_some();
+        let kind = if is_env { SourceKind::Dotenv } else { SourceKind::File };
+        let format = format.filter(|_| !is_opaque);
+        let (mut source, mut contents) =
+            load_file(self.root, Path::new(name), format, kind, &layer.name);
+        if is_opaque && !source.state.is_gap() {
+            contents = Contents::default();
+            source.state = SourceState::Unparsable;
+            source.why = "Culprit cannot read its format, and runs no program".to_owned();
+        }
+        if let Some(why) = unread {
+            (source.state, source.why) = (SourceState::Unread, why.to_owned());
+        }
+        self.loaded.push(Loaded::new(index, (source, contents)));
+    }
+}
+
+/// What a layer takes from the environment; none if it takes nothing.
+fn of_variables(layer: &Layer, variables: &[(String, Raw)]) -> Option<(Source, Contents)> {
+    if layer.environment.is_some() {
+        return Some(environment_source(&layer.name, variables));
+    }
+    layer
+        .document
+        .as_ref()
+        .and_then(|document| variable::document(&layer.name, document, variables))
+        .or_else(|| {
+            layer
+                .counted
+                .as_ref()
+                .and_then(|counted| variable::counted(&layer.name, counted, variables))
+        })
+}
