@@ -67,7 +67,7 @@ pub fn ended(recording: &Recording, lives: &Lives, wait: &Interval) -> Ended {
 /// The thread that ended the child process that a thread waited for.
 fn child_that_ended(recording: &Recording, lives: &Lives, wait: &Interval) -> Option<ThreadId> {
     let parent = process_of(recording, wait.thread).filter(|_| wait.cause == Cause::Child)?;
-    lives.ends.child(parent, end(wait))
+    lives.ends.child(recording, parent, (wait.start, end(wait)))
 }
 
 /// One link of a chain: a wait and what ended it.

@@ -91,12 +91,26 @@ impl Ends {
         Self { threads, dying, children: children(recording) }
     }
 
-    /// The thread that ended the child process whose end is the latest of those just before a time.
-    pub(super) fn child(&self, parent: ProcessId, time: Time) -> Option<ThreadId> {
+    /// The thread that ended the child process for which a process waited from one time to another: the
+    /// latest child that ended in it. On a busy machine its parent may be told milliseconds after its last
+    /// thread has gone; so long after it, only a process without another child can have waited for it.
+    pub(super) fn child(
+        &self,
+        recording: &Recording,
+        parent: ProcessId,
+        (from, to): (Time, Time),
+    ) -> Option<ThreadId> {
         let children = self.children.get(&parent)?;
-        let at = children.partition_point(|(ended, _)| *ended <= time).checked_sub(1)?;
+        let at = children.partition_point(|(ended, _)| *ended <= to).checked_sub(1)?;
         let (ended, child) = children[at];
-        (time.since(ended) <= EXIT_TO_WAKEUP).then(|| self.thread(child)).flatten()
+        let lives_on = |process: &culprit_model::Process| {
+            process.parent == Some(parent)
+                && process.start < to
+                && process.end.is_none_or(|end| end > to)
+        };
+        let at_once = to.since(ended) <= EXIT_TO_WAKEUP;
+        let only = || ended >= from && !recording.processes.iter().any(lives_on);
+        (at_once || only()).then(|| self.thread(child)).flatten()
     }
 
     /// The thread that called for the end of a process, or asked the one that did; where no record tells,

@@ -22,6 +22,7 @@
 use culprit_engine::wakers::{CommandPath, CriticalPath, Lives, Row, Scope, selected_path};
 use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time, WakeSource};
 
+use super::helpers::Helpers;
 use super::idle::Idle;
 use super::locks::Locks;
 use super::loops::Loops;
@@ -133,6 +134,8 @@ pub(crate) struct Source<'a> {
     pub(crate) command_path: Option<&'a CommandPath>,
     /// Who has the CPUs.
     pub(super) users: &'a CpuUsers,
+    /// Who waits for something outside its process.
+    pub(super) helpers: &'a Helpers,
     /// Who offers something on a socket.
     pub(crate) serving: &'a Serving,
 }
@@ -338,11 +341,28 @@ impl Builder<'_, '_> {
                 continue;
             }
             let (from, to) = (piece.from.max(start), piece.to.min(end));
-            self.push(wait, at, from, parent);
+            self.share_with_helper(wait, (at, from), parent);
             self.infer(wait, (from, to), piece.thread, parent);
             at = to;
         }
-        self.push(wait, at, end, parent);
+        self.share_with_helper(wait, (at, end), parent);
+    }
+
+    /// Gives time in which a thread pauses and nobody works to a thread of its process that waits for
+    /// something outside meanwhile, such as a name server: that is what the pause is for.
+    fn share_with_helper(
+        &mut self,
+        wait: IntervalId,
+        (from, to): (Time, Time),
+        parent: Option<LinkId>,
+    ) {
+        let source = self.source;
+        let own = source.recording.intervals[wait.index()].thread;
+        let helper = (from < to).then(|| source.helpers.during(source, own, (from, to))).flatten();
+        match helper.filter(|thread| !self.is_above(parent, *thread)) {
+            Some(helper) => self.infer(wait, (from, to), helper, parent),
+            None => self.push(wait, from, to, parent),
+        }
     }
 
     /// Fills a wait's time with what a thread did that no wakeup names.

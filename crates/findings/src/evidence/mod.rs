@@ -14,6 +14,7 @@ mod doing;
 mod facts;
 pub(crate) mod families;
 mod faults;
+mod helpers;
 mod idle;
 mod locks;
 pub(crate) mod loops;
@@ -45,6 +46,7 @@ use doing::Doings;
 pub(crate) use facts::distrusted;
 pub(crate) use families::Family;
 pub(crate) use faults::Faults;
+use helpers::Helpers;
 use locks::Locks;
 pub(crate) use loops::{Loop, Loops};
 use managed::Managed;
@@ -130,6 +132,7 @@ impl Chained {
         let loops = Loops::of(recording, &lives, (&stacks, &locks), &serving);
         let peers = Peers::of(recording, &lives, &stacks);
         let users = CpuUsers::of(recording);
+        let helpers = Helpers::of(recording, &stacks, &serving);
         let chain = Chain::of(&chain::Source {
             recording,
             lives: &lives,
@@ -142,6 +145,7 @@ impl Chained {
             threads: options.threads.as_deref(),
             command_path: options.command_path.as_deref(),
             users: &users,
+            helpers: &helpers,
             serving: &serving,
         });
         let doings = Doings::of(&chain, &recording.intervals);

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use culprit_model::{Cause, Interval, Recording, ThreadId, Time, WakeSource};
 
 use super::chain::IntervalId;
+use super::families::Family;
 use super::locks::Locks;
 use super::loops::{Loop, is_input};
 use super::serving::Serving;
@@ -71,6 +72,9 @@ pub(super) fn paced(sources: &Sources<'_>, loops: &[Loop]) -> Vec<bool> {
         gifts.requests.sort_unstable();
     });
     let paces = |(found, giver): (&Loop, &Option<ThreadId>)| {
+        if asks_after(sources, &found.rounds) >= MIN_GIVES {
+            return true;
+        }
         let Some(gifts) = giver.and_then(|thread| gifts.get(&thread)) else { return false };
         let share = |moments: &[Time]| share_followed(sources.recording, &found.rounds, moments);
         share(&gifts.requests) >= MIN_GIVES
@@ -118,6 +122,24 @@ impl Sources<'_> {
             gifts.requests.push(end);
         }
     }
+}
+
+/// The share of the rounds after which their thread waits for the answer of somebody outside of the
+/// recording: it asks at its own rate, and nothing tells whether it looks for a change by that.
+fn asks_after(sources: &Sources<'_>, rounds: &[IntervalId]) -> f64 {
+    let Sources { recording, stacks, .. } = *sources;
+    let is_answer = |row: &Interval| {
+        row.cause == Cause::Net
+            && row.waker.is_none()
+            && row.woken_by == Some(WakeSource::Network)
+            && !stacks.in_family(row.stack, Family::Accept)
+    };
+    let between = rounds.windows(2).filter(|pair| {
+        let own = recording.intervals[pair[0].index()].thread;
+        let rows = &recording.intervals[pair[0].index()..=pair[1].index().max(pair[0].index())];
+        rows.iter().take_while(|row| row.thread == own).any(is_answer)
+    });
+    between.count() as f64 / rounds.len().saturating_sub(1).max(1) as f64
 }
 
 /// The share of the rounds between whose end and the start of the next one of these moments lies.
