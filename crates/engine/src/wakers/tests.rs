@@ -428,7 +428,7 @@ fn a_wait_for_a_child_that_a_limit_ended_was_for_the_child() {
 fn a_child_whose_parent_was_told_late_was_waited_for_all_the_same() {
     check(
         "sh(1)/a(1)  UUccccccccccU|
-         cc(2)/b(2)  .UUUssUU|....
+         cc(2)/b(2)  .UUUssUU|
          wake 12 interrupt > a
          root sh(1)
          child cc(2) of sh(1)",

@@ -55,8 +55,13 @@ impl Helpers {
         (from, to): (Time, Time),
     ) -> Option<ThreadId> {
         let waits = self.of.get(&source.recording.thread(own).process)?;
+        // What ends while the pausing thread acts may be of its own doing: it sends to itself.
+        let is_ours = |wait: &Outside| {
+            let row = source.lives.before(source.recording, own, wait.to);
+            row.is_some_and(|row| !source.recording.intervals[row].cause.is_blocked())
+        };
         let through = waits.iter().filter(|wait| wait.from <= from && wait.to >= to);
-        let others = through.filter(|wait| wait.thread != own);
+        let others = through.filter(|wait| wait.thread != own && !is_ours(wait));
         others.max_by_key(|wait| (wait.to, std::cmp::Reverse(wait.thread))).map(|wait| wait.thread)
     }
 }
