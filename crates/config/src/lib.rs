@@ -94,6 +94,7 @@ pub use sources::{
     Choice, Collected, Defined, FileRead, Loaded, Part, Request, ServiceImage, collect, detects,
     detects_in, fitting_below,
 };
+pub use spelling::nearest_name;
 pub use value::{Class, HIDDEN, NotAFingerprint, Raw, Redactor, ValueFingerprint, ValueRef};
 pub use variables::{
     NotObserved, ObservedProcess, ProcessRole, VariableSet, created_with, image_not_read,

@@ -43,6 +43,8 @@ pub struct Watch {
     pub whole_life: bool,
     /// The decoy was watched, too.
     pub has_decoy: bool,
+    /// No access to the decoy was missed: what touches it is known, so that another read is none of a copy.
+    pub decoy_whole: bool,
     /// The decoy was touched, or the block was read as a file, so that all variables were copied.
     pub copies_block: bool,
     /// Nothing was hidden: the kernel's own accesses and the files were seen, and no record was lost.
@@ -72,7 +74,7 @@ pub fn grade(seen: &Seen, watch: &Watch) -> Grade {
     let untouched = seen.armed && seen.value_reads == 0 && seen.with_decoy == 0;
     if seen.runtime_reads > 0 {
         Grade::RuntimeRead
-    } else if seen.value_reads > 0 && watch.has_decoy {
+    } else if seen.value_reads > 0 && watch.has_decoy && watch.decoy_whole {
         Grade::ValueRead
     } else if seen.lookups > 0 {
         Grade::NameProbed
@@ -94,6 +96,8 @@ pub struct CodePlace {
     pub file: String,
     /// Line; 0 if unknown.
     pub line: u32,
+    /// Whether it is code of a library, or of the language's own runtime.
+    pub is_library: bool,
 }
 
 /// A variable in one program.
@@ -126,6 +130,8 @@ pub struct ObservedProgram {
     pub late: bool,
     /// It was forked from another and executes no program of its own.
     pub forked: bool,
+    /// The run of the command to which it belongs, from 0.
+    pub round: usize,
     /// What limits the evidence.
     pub watch: Watch,
 }
@@ -178,6 +184,8 @@ pub struct Proof {
     pub subject: String,
     /// How often the command ran.
     pub rounds: usize,
+    /// Whether the runs ended in different ways, so that one proves nothing about another.
+    pub rounds_differ: bool,
     /// Variables whose values were watched, in all rounds.
     pub armed: Vec<String>,
     /// Variables that were set and not watched.
@@ -221,17 +229,34 @@ impl Proof {
         rows.sort_by_key(|(at, one)| (one.grade, *at));
         let strongest = rows.first().map_or(Grade::PresentOnly, |(_, one)| one.grade);
         let grade = match strongest {
-            Grade::PresentOnly | Grade::ArmedWholeLifeNoAccess => {
-                let never =
-                    |(_, one): &(usize, &Observation)| one.grade == Grade::ArmedWholeLifeNoAccess;
-                if rows.iter().all(never) { strongest } else { Grade::PresentOnly }
-            }
+            Grade::PresentOnly | Grade::ArmedWholeLifeNoAccess => self.never_or_present(&rows),
             read => read,
         };
         let count =
             rows.iter().filter(|(_, one)| one.grade == grade).map(|(_, one)| one.count).sum();
         let observations = rows.iter().map(|(at, _)| *at).collect();
         VariableProof { name: name.to_owned(), grade, count, observations }
+    }
+
+    /// The negative grade of a variable that nothing read, where it is proved: in a run in which its value was
+    /// watched, each program that had it was watched as a whole. Other runs, in which other values were watched, must
+    /// have been complete, and have ended in the same way; no one of their programs asked for the name or copied all.
+    fn never_or_present(&self, rows: &[(usize, &Observation)]) -> Grade {
+        let never = |(_, one): &&(usize, &Observation)| one.grade == Grade::ArmedWholeLifeNoAccess;
+        let round = |(_, one): &(usize, &Observation)| {
+            self.programs.get(one.program).map_or(0, |program| program.round)
+        };
+        let proving: Vec<usize> = rows.iter().filter(never).map(round).collect();
+        let in_proving = |row: &&(usize, &Observation)| proving.contains(&round(row));
+        let is_whole = rows.iter().filter(in_proving).all(|row| never(&row));
+        let others = rows.iter().filter(|row| !in_proving(row));
+        let are_complete = others.map(|(_, one)| self.programs.get(one.program)).all(|program| {
+            program.is_some_and(|program| program.watch.complete && program.watch.whole_life)
+        });
+        match !proving.is_empty() && is_whole && are_complete && !self.rounds_differ {
+            true => Grade::ArmedWholeLifeNoAccess,
+            false => Grade::PresentOnly,
+        }
     }
 
     fn find(&self) -> Vec<ConfigFinding> {
@@ -244,7 +269,7 @@ impl Proof {
     fn asked_by_own_code(&self, one: &VariableProof) -> bool {
         let first = one.observations.first().and_then(|at| self.observations.get(*at));
         let place = first.and_then(|row| row.first.as_ref());
-        place.is_some_and(|place| place.line > 0)
+        place.is_some_and(|place| place.line > 0 && !place.is_library)
     }
 
     fn hidden_knob(&self, one: &VariableProof) -> ConfigFinding {
@@ -293,8 +318,13 @@ fn never_read(one: &VariableProof) -> ConfigFinding {
 mod tests {
     use super::*;
 
-    const WHOLE: Watch =
-        Watch { whole_life: true, has_decoy: true, copies_block: false, complete: true };
+    const WHOLE: Watch = Watch {
+        whole_life: true,
+        has_decoy: true,
+        decoy_whole: true,
+        copies_block: false,
+        complete: true,
+    };
     const ARMED: Seen = Seen {
         present: true,
         armed: true,
@@ -331,8 +361,40 @@ mod tests {
     #[test]
     fn reads_without_a_decoy_prove_no_read() {
         let seen = Seen { value_reads: 3, ..ARMED };
-        let watch = Watch { has_decoy: false, ..WHOLE };
-        assert_eq!(grade(&seen, &watch), Grade::PresentOnly);
+        for watch in [
+            Watch { has_decoy: false, ..WHOLE },
+            Watch { decoy_whole: false, copies_block: true, ..WHOLE },
+        ] {
+            assert!(!grade(&seen, &watch).is_read(), "{watch:?}");
+        }
+    }
+
+    /// The grade of a variable that the first of two runs watched, and the second did not.
+    fn over_two_runs(second: Watch, rounds_differ: bool, grade: Grade) -> Grade {
+        let program = |round, watch| ObservedProgram { round, watch, ..ObservedProgram::default() };
+        let mut proof = Proof {
+            rounds: 2,
+            rounds_differ,
+            programs: vec![program(0, WHOLE), program(1, second)],
+            observations: vec![row("A", 0, Grade::ArmedWholeLifeNoAccess), row("A", 1, grade)],
+            ..Proof::default()
+        };
+        proof.conclude(&["A".to_owned()]);
+        proof.variables[0].grade
+    }
+
+    #[test]
+    fn one_run_proves_that_a_variable_is_not_read_if_the_others_are_whole() {
+        let (never, present) = (Grade::ArmedWholeLifeNoAccess, Grade::PresentOnly);
+        assert_eq!(over_two_runs(WHOLE, false, present), never);
+        assert_eq!(over_two_runs(WHOLE, true, present), present, "they ended in different ways");
+        let lost = Watch { complete: false, ..WHOLE };
+        assert_eq!(over_two_runs(lost, false, present), present);
+        let late = Watch { whole_life: false, ..WHOLE };
+        assert_eq!(over_two_runs(late, false, present), present);
+        for other in [Grade::NameProbed, Grade::CopiedWithAll] {
+            assert_eq!(over_two_runs(WHOLE, false, other), other, "the other run says more");
+        }
     }
 
     fn row(name: &str, program: usize, grade: Grade) -> Observation {

@@ -44,6 +44,13 @@ pub(crate) fn slips(name: &str, asked: &str) -> Option<usize> {
     (are_near && !is_plural).then_some(differing.len())
 }
 
+/// The one of some names that may be meant by another one, which is none of them.
+#[must_use]
+pub fn nearest_name<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let near = known.into_iter().filter_map(|known| Some((slips(name, known)?, known)));
+    near.min().map(|(_, known)| known)
+}
+
 fn letters(name: &str) -> Vec<char> {
     name.chars().filter(|c| c.is_alphanumeric()).collect()
 }

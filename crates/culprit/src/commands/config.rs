@@ -130,13 +130,17 @@ fn explain(args: &ConfigExplainArgs, output: &mut Output) -> Result<Outcome, Fai
         };
         if let Some(said) = not_readable(&args.key, &all) {
             output.say(&said);
+            if output.wants_json() {
+                output.document(&ConfigExplainDocument::new(&args.key, &[], None, &all))?;
+            }
             return Ok(Outcome::Gaps);
         }
         return Err(unknown_key(&args.key, &all));
     }
     let observed = observed(args.observed.as_deref())?;
     if output.wants_json() {
-        output.document(&ConfigExplainDocument::new(&args.key, &found, observed.as_ref()))?;
+        let (key, all) = (&args.key, &inspection.found);
+        output.document(&ConfigExplainDocument::new(key, &found, observed.as_ref(), all))?;
     } else {
         let text: Vec<String> =
             found.iter().map(|one| config_explain(one, observed.as_ref(), output)).collect();

@@ -151,6 +151,15 @@ pub(crate) struct ConfigExplainDocument<'a> {
     choices: Vec<ChoiceJson<'a>>,
     /// What a result given with `--observed` says of the variables that set the keys.
     observed: Vec<ReadJson<'a>>,
+    /// The sources that could not be read, so that they may set the key.
+    not_read: Vec<NotReadJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct NotReadJson<'a> {
+    source: &'a str,
+    state: &'static str,
+    why: &'a str,
 }
 
 #[derive(Debug, Serialize)]
@@ -328,6 +337,7 @@ impl<'a> ConfigExplainDocument<'a> {
         asked: &'a str,
         found: &[Explained<'a>],
         observed: Option<&'a ObservedDocument>,
+        all: &'a [Configuration],
     ) -> Self {
         let chains = found.iter().flat_map(|Explained { of, keys }| {
             keys.iter().map(|effective| ChainJson {
@@ -352,7 +362,11 @@ impl<'a> ConfigExplainDocument<'a> {
         let choices = found.iter().flat_map(Explained::choices);
         let choices = choices.map(|(file, start_with)| ChoiceJson { file, start_with });
         let (findings, choices) = (findings.collect(), choices.collect());
-        Self { schema: SCHEMA, asked, keys, findings, choices, observed: read }
+        let sources = all.iter().flat_map(|one| &one.sources).filter(|one| one.state.is_gap());
+        let not_read = sources
+            .map(|one| NotReadJson { source: &one.name, state: one.state.word(), why: &one.why })
+            .collect();
+        Self { schema: SCHEMA, asked, keys, findings, choices, observed: read, not_read }
     }
 }
 

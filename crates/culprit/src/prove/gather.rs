@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_config::{
     CodePlace, FileObservation, Grade, Observation, ObservedProgram, Proof, ProofGap, Seen, Watch,
-    grade,
+    grade, nearest_name,
 };
+use culprit_place::Exit;
 use culprit_record::observe::{GapKind, Lookup, ObservedProcess, Reader, WatchedValue};
 
 use super::flip::Verdict;
@@ -49,6 +50,8 @@ pub(super) struct Gathered {
     proof: Proof,
     present: BTreeSet<String>,
     gaps: BTreeSet<ProofGap>,
+    /// How each round ended.
+    exits: Vec<Option<Exit>>,
 }
 
 impl Gathered {
@@ -60,7 +63,7 @@ impl Gathered {
         };
         let not_armed = plan.not_armed.clone();
         let proof = Proof { subject, not_armed, ..Proof::default() };
-        Self { proof, present: BTreeSet::new(), gaps: BTreeSet::new() }
+        Self { proof, present: BTreeSet::new(), gaps: BTreeSet::new(), exits: Vec::new() }
     }
 
     fn gap(&mut self, kind: &str, why: String, next: &str) {
@@ -70,6 +73,7 @@ impl Gathered {
     /// Adds a round.
     pub(super) fn add(&mut self, round: &Round) {
         self.proof.rounds += 1;
+        self.exits.push(round.exit);
         self.proof.armed.extend(round.watched.iter().cloned());
         for gap in &round.observed.gaps {
             self.gap(&gap.kind.to_string(), gap.why.clone(), &gap.next);
@@ -98,6 +102,7 @@ impl Gathered {
             command: process.command.join(" "),
             late: process.late,
             forked: process.forked,
+            round: self.proof.rounds.saturating_sub(1),
             watch,
         });
         let ours = |name: &String| round.ours.contains(name);
@@ -180,6 +185,36 @@ impl Gathered {
         }
     }
 
+    /// Whether each round executed the same programs.
+    fn same_programs(&self) -> bool {
+        let mut rounds: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+        for one in self.proof.programs.iter().filter(|one| !one.forked) {
+            let program = one.command.split(' ').next().unwrap_or_default();
+            rounds.entry(one.round).or_default().push(program);
+        }
+        rounds.values_mut().for_each(|programs| programs.sort_unstable());
+        let mut programs = rounds.values();
+        let first = programs.next();
+        programs.all(|other| Some(other) == first)
+    }
+
+    /// Names that were to be watched, and that no program was started with.
+    fn say_not_set(&mut self) {
+        let absent = |name: &String| !self.present.contains(name);
+        let (absent, armed): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.proof.armed).into_iter().partition(absent);
+        self.proof.armed = armed;
+        for name in absent {
+            let near = nearest_name(&name, self.present.iter().map(String::as_str));
+            let next = match near {
+                Some(near) => format!("correct the name, if `{near}` is meant"),
+                None => "set it, so that there is a value to watch".to_owned(),
+            };
+            let why = format!("`{name}` is not set: the command was started without it");
+            self.gap("not_set", why, &next);
+        }
+    }
+
     /// The proof.
     pub(super) fn conclude(mut self) -> Proof {
         self.proof.armed.sort();
@@ -192,6 +227,9 @@ impl Gathered {
             let next = "name the variables with `--vars`, or allow more runs with `--rounds`";
             self.gap("watchpoints", why, next);
         }
+        self.proof.rounds_differ =
+            self.exits.windows(2).any(|pair| pair[0] != pair[1]) || !self.same_programs();
+        self.say_not_set();
         self.proof.gaps = self.gaps.into_iter().collect();
         let present: Vec<String> = self.present.into_iter().collect();
         self.proof.conclude(&present);
@@ -213,6 +251,7 @@ fn watch(process: &ObservedProcess, round: &Round, blind: bool) -> Watch {
     Watch {
         whole_life: process.whole_life,
         has_decoy: decoy.is_some(),
+        decoy_whole: decoy.is_some_and(|decoy| !decoy.spent),
         copies_block: reads_block || whole || decoy.is_some_and(|decoy| decoy.reads > 0),
         complete: !blind && process.watched.iter().all(|value| !value.spent),
     }
@@ -245,6 +284,8 @@ struct Variable<'a> {
     value: Option<&'a WatchedValue>,
     lookup: Option<&'a Lookup>,
     hooked: Option<&'a Report>,
+    /// Whether the program has an interface of its language, so that other calls are of the runtime itself.
+    has_interface: bool,
 }
 
 impl<'a> Variable<'a> {
@@ -280,7 +321,8 @@ impl<'a> Variable<'a> {
             lookups: plain.unwrap_or(0) + probed,
             runtime_reads: runtime + asked,
         };
-        Self { name, seen, value, lookup, hooked: hooked.first(name) }
+        let has_interface = hooked.loaded || process.lookups.iter().any(is_of_runtime);
+        Self { name, seen, value, lookup, hooked: hooked.first(name), has_interface }
     }
 
     fn is_touched(&self) -> bool {
@@ -292,7 +334,11 @@ impl<'a> Variable<'a> {
         let grade = grade(&self.seen, watch);
         let asked = || match (self.hooked, self.lookup) {
             (Some(report), _) => (Some(report.place()), report.through.clone()),
-            (None, Some(lookup)) => (place(lookup.reader.as_ref()), through(lookup)),
+            (None, Some(lookup)) => {
+                let is_library = self.has_interface && !is_of_runtime(lookup);
+                let place = place(lookup.reader.as_ref());
+                (place.map(|place| CodePlace { is_library, ..place }), through(lookup))
+            }
             (None, None) => (None, String::new()),
         };
         let (count, (first, through)) = match grade {
@@ -313,7 +359,7 @@ fn place(reader: Option<&Reader>) -> Option<CodePlace> {
     let frame = reader?.frame()?;
     let function =
         if frame.function.is_empty() { frame.module.clone() } else { frame.function.clone() };
-    Some(CodePlace { function, file: frame.file.clone(), line: frame.line })
+    Some(CodePlace { function, file: frame.file.clone(), line: frame.line, is_library: false })
 }
 
 /// What a hook reported of one process, without the calls that copy all variables.

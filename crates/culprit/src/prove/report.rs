@@ -38,13 +38,16 @@ pub(super) struct Report {
     line: u32,
     #[serde(default)]
     function: String,
+    /// Whether the line is one of a library.
+    #[serde(default)]
+    library: bool,
 }
 
 impl Report {
     /// The line of the program that asked.
     pub(super) fn place(&self) -> CodePlace {
         let (function, file) = (self.function.clone(), self.file.clone());
-        CodePlace { function, file, line: self.line }
+        CodePlace { function, file, line: self.line, is_library: self.library }
     }
 }
 

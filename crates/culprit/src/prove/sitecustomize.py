@@ -22,6 +22,11 @@ def _observe():
     own = {__file__, kind.__getitem__.__code__.co_filename}
     own.update(part.get.__code__.co_filename for part in kind.__mro__ if "get" in vars(part))
     counts = {}
+    standard = os.path.dirname(os.__file__) + os.sep
+
+    def is_library(file):
+        others = ("site-packages", "dist-packages")
+        return file.startswith(("<frozen ", standard)) or any(one in file.split(os.sep) for one in others)
 
     def write(row):
         row["pid"] = os.getpid()
@@ -53,6 +58,7 @@ def _observe():
         row = {"use": use, "name": name, "file": file, "line": line, "function": function}
         row["count"] = counts[key]
         row["through"] = "os.environ"
+        row["library"] = is_library(file)
         return row
 
     def finish():

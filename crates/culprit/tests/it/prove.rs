@@ -156,6 +156,14 @@ fn python_is_asked_by_its_own_means() {
     if let Some(grades) = checked(&lab, &[&python, text(&script), "copy:"], ["get", "get"]) {
         assert_eq!(grades[UNREAD], "copied_with_all", "dict(os.environ) is no read");
     }
+    // What the interpreter and its libraries ask for is nothing that the user forgot.
+    let lines = "import os, locale\nlocale.getlocale()\nos.environ.get('QAX_UNSET')\n";
+    std::fs::write(lab.path("asks.py"), lines).unwrap();
+    let found = document(&prove(&lab, &[&python, text(&lab.path("asks.py"))], &[]));
+    let findings = found["findings"].as_array().unwrap().iter();
+    let knobs = findings.filter(|one| one["id"] == "config-hidden-knob");
+    let keys: Vec<&str> = knobs.map(|one| one["key"].as_str().unwrap()).collect();
+    assert_eq!(keys, ["QAX_UNSET"], "{found:#}");
 }
 
 #[test]
@@ -256,6 +264,83 @@ fn each_round_runs_the_command_once_more() {
     for name in ["QAX_2", "QAX_3", "QAX_4"] {
         assert!(!CLAIMS.contains(&&*grades[name]), "{found:#}");
     }
+}
+
+#[test]
+fn what_one_run_proves_and_no_other_contradicts_is_not_read() {
+    if !all_rights() {
+        return skip("prove with rounds", "root");
+    }
+    let lab = Lab::new();
+    let reads = compiled("reads.c", "cc", &["-O2", "-g", "-pthread"]).unwrap();
+    let names = ["QAX_1", "QAX_2", "QAX_3", "QAX_4", "QAX_5"];
+    let mut culprit = lab.culprit();
+    culprit.args(["config", "prove", "--json", "--rounds", "2", "--vars", &names.join(",")]);
+    names.iter().for_each(|name| _ = culprit.env(name, format!("value-of-{name}")));
+    let output = culprit.args(["--", text(&reads), "get:QAX_1", "get:QAX_5"]).output().unwrap();
+    let found = document(&output);
+    if is_lossy(&found) {
+        return;
+    }
+    let grades = grades(&found);
+    let expected = names.map(|name| match name {
+        "QAX_1" | "QAX_5" => (name, "value_read"),
+        _ => (name, NEVER),
+    });
+    assert_eq!(names.map(|name| (name, grades[name].as_str())), expected, "{found:#}");
+}
+
+#[test]
+fn a_shell_that_copies_all_variables_reads_none() {
+    if !all_rights() {
+        return skip("prove on shells", "root");
+    }
+    let lab = Lab::new();
+    for shell in ["sh", "bash", "dash", "zsh", "ksh", "busybox"] {
+        if interpreter("sh", &["-c", &format!("command -v {shell}")]).is_none() {
+            skip(&format!("prove on {shell}"), "the shell");
+            continue;
+        }
+        let applet: &[&str] = if shell == "busybox" { &["sh"] } else { &[] };
+        let words = [&[shell], applet, &["-c", "exit 0"]].concat();
+        let found = document(&prove(&lab, &words, &[]));
+        let grades = grades(&found);
+        for name in READ.iter().chain([&UNREAD]) {
+            assert!(!CLAIMS.contains(&grades[*name].as_str()), "{shell}: {found:#}");
+        }
+    }
+}
+
+#[test]
+fn programs_that_a_program_starts_are_watched_too() {
+    if !all_rights() {
+        return skip("prove on programs that are started", "root");
+    }
+    let lab = Lab::new();
+    let reads = compiled("reads.c", "cc", &["-O2", "-g", "-pthread"]).unwrap();
+    let Some(grades) = checked(&lab, &["timeout", "60", text(&reads)], ["get", "scan"]) else {
+        return;
+    };
+    assert_eq!(grades[UNREAD], NEVER, "what is handed on is not read: {grades:?}");
+    for name in READ {
+        assert_eq!(grades[name], "value_read", "{grades:?}");
+    }
+    let output = prove(&lab, &["timeout", "60", text(&reads)], &[]);
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("\"watchpoints\""), "{output:?}");
+}
+
+#[test]
+fn a_name_that_is_not_set_is_said() {
+    let lab = Lab::new();
+    let mut culprit = lab.culprit();
+    culprit.args(["config", "prove", "--json", "--vars", "QAX_PROT,QAX_OTHER", "--", "true"]);
+    let found = document(&culprit.env("QAX_PORT", "1").output().unwrap());
+    let gaps = found["gaps"].as_array().unwrap().iter();
+    let unset: Vec<_> = gaps.filter(|gap| gap["kind"] == "not_set").collect();
+    let said = |gap: &Value| gap["why"].as_str().unwrap().split('`').nth(1).unwrap().to_owned();
+    assert_eq!(unset.iter().map(|gap| said(gap)).collect::<Vec<_>>(), ["QAX_OTHER", "QAX_PROT"]);
+    assert_eq!(unset[1]["next"], "correct the name, if `QAX_PORT` is meant");
+    assert_eq!(found["armed"].as_array().unwrap().len(), 0);
 }
 
 #[test]

@@ -24,6 +24,8 @@ use crate::worker::kernel_symbols;
 pub(super) enum Behalf {
     /// A system call of the thread copied it.
     Program,
+    /// `execve` copied it, with the variables that it hands to the next program or with the arguments.
+    Exec,
     /// A recorder, or an interrupt. It says nothing about the program.
     Other,
     /// The kernel hides the names of its functions.
@@ -43,6 +45,16 @@ const CALL_ENTRIES: [&str; 8] = [
     "do_fast_syscall_32",
     "do_int80_",
     "int80_emulation",
+];
+
+/// The calls that execute a program.
+const EXECS: [&str; 6] = [
+    "__x64_sys_execve",
+    "__ia32_sys_execve",
+    "__ia32_compat_sys_execve",
+    "__x64_compat_sys_execve",
+    "do_execveat_common",
+    "do_execve",
 ];
 
 /// Copies that may not wait for a page, which system calls do not use, and what calls recorders. An interrupt that
@@ -111,6 +123,9 @@ fn of_frames<'a>(frames: impl Iterator<Item = (&'a str, Option<&'a str>)>) -> Be
         if module == Some("bpf") || starts(name, &OTHERS) || starts(name, &INTERRUPTS) {
             return Behalf::Other;
         }
+        if starts(name, &EXECS) {
+            return Behalf::Exec;
+        }
         if starts(name, &CALL_ENTRIES) {
             return Behalf::Program;
         }
@@ -140,6 +155,13 @@ mod tests {
         ] {
             assert_eq!(of(stack), Behalf::Program, "{stack}");
         }
+    }
+
+    #[test]
+    fn what_a_program_is_started_with_is_handed_on() {
+        let stack =
+            "_copy_from_user copy_strings do_execveat_common.isra.0 __x64_sys_execve do_syscall_64";
+        assert_eq!(of(stack), Behalf::Exec);
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub struct WatchedValue {
     pub passed_over: u64,
     /// Accesses from the same call as those of the decoy.
     pub with_decoy: u64,
-    /// Whether counting ended early because there were too many.
+    /// Whether accesses were missed: counting ended early because there were too many, or records were lost.
     pub spent: bool,
     /// Who read the value first.
     pub reader: Option<Reader>,

@@ -6,7 +6,7 @@ use culprit_model::Pid;
 use culprit_place::procfs;
 
 use super::block::Entry;
-use super::classify::Accesses;
+use super::classify::{Accesses, By};
 use super::code::CodeNames;
 use super::facts::{Lookup, ObservedProcess, Reader};
 use super::files::Files;
@@ -98,14 +98,14 @@ impl Row {
     }
 
     /// Takes an access in that was made for the program, if it is to one of its values.
-    pub(super) fn add(&mut self, access: &Access, names: &mut CodeNames) -> bool {
+    pub(super) fn add(&mut self, access: &Access, by: By, names: &mut CodeNames) -> bool {
         let all = || self.armed.iter().chain(&self.more);
         let Some(point) = all().find(|point| point.owns(access.id)) else { return false };
         let of_point = |seen: &&mut Accesses| seen.name() == point.name;
         let Some(seen) = self.accesses.iter_mut().find(of_point) else { return false };
-        let watched = (!access.in_kernel).then_some(point.address);
+        let watched = (by == By::Program).then_some(point.address);
         let stack = names.stack(self.pid, &access.registers, &access.stack, watched);
-        seen.add(stack, point.address, access.in_kernel);
+        seen.add(stack, point.address, by);
         true
     }
 

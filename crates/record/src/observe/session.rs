@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use culprit_place::procfs;
 
 use super::behalf::{Behalf, KernelStacks};
 use super::block;
+use super::classify::By;
 use super::code::CodeNames;
 use super::facts::{Gap, GapKind, Observed, Reader};
 use super::files::{FileRecord, word};
@@ -22,7 +24,7 @@ use super::guard::Guarded;
 use super::names::NameProbes;
 use super::program::{self, Maps, attach_files};
 use super::rows::Row;
-use super::watch::Rings;
+use super::watch::{Rings, keep_apart};
 use crate::clock::monotonic_ns;
 use crate::ladder::online_cpus;
 use crate::session::StopHandle;
@@ -67,6 +69,8 @@ pub struct Observer {
     threads: BTreeMap<i32, i32>,
     /// Threads that ran before and have not stopped yet.
     joining: BTreeSet<i32>,
+    /// An event of each thread that keeps its watchpoints apart from those of its children.
+    apart: BTreeMap<i32, OwnedFd>,
     rows: BTreeMap<i32, Row>,
     observed: Observed,
     gaps: BTreeSet<Gap>,
@@ -80,7 +84,7 @@ struct Programs {
     maps: Maps,
     probes: Option<NameProbes>,
     /// Keeps the program at its tracepoint.
-    _files: Option<std::os::fd::OwnedFd>,
+    _files: Option<OwnedFd>,
 }
 
 impl Observer {
@@ -95,6 +99,7 @@ impl Observer {
             kernel: KernelStacks::default(),
             threads: BTreeMap::new(),
             joining: BTreeSet::new(),
+            apart: BTreeMap::new(),
             rows: BTreeMap::new(),
             observed: Observed::default(),
             gaps: BTreeSet::new(),
@@ -176,6 +181,7 @@ impl Observer {
                 let tid = i32::try_from(pid.0).map_err(io::Error::other)?;
                 seize(tid)?;
                 observer.threads.insert(tid, tid);
+                observer.keep_apart(tid);
                 observer.root = Some(tid);
             }
             Subject::Running(pids) => observer.join(pids)?,
@@ -348,11 +354,21 @@ impl Observer {
         }
     }
 
+    /// Keeps the watchpoints of a thread, which has not run yet, apart from those of what it makes.
+    fn keep_apart(&mut self, tid: i32) {
+        if self.rings.is_some()
+            && let Ok(event) = keep_apart(tid)
+        {
+            self.apart.insert(tid, event);
+        }
+    }
+
     /// A thread runs for the first time, or stops for the first time because we asked for it.
     fn attached(&mut self, tid: i32) {
         let known = self.threads.get(&tid).copied();
         let pid = known.unwrap_or_else(|| process_of(tid).map_or(tid, |(pid, _)| pid));
         self.threads.insert(tid, pid);
+        self.keep_apart(tid);
         if known.is_none() && tid == pid && !self.rows.contains_key(&pid) {
             let parent = process_of(tid).map_or(0, |(_, parent)| parent);
             self.forked(parent, pid);
@@ -450,7 +466,9 @@ impl Observer {
             let row = self.rows.get_mut(&access.pid);
             let Some(row) = row.filter(|row| row.since <= access.time) else { continue };
             match access.in_kernel.then(|| self.kernel.behalf(&access.chain)) {
-                None | Some(Behalf::Program) => _ = row.add(&access, &mut self.names),
+                None => _ = row.add(&access, By::Program, &mut self.names),
+                Some(Behalf::Program) => _ = row.add(&access, By::Call, &mut self.names),
+                Some(Behalf::Exec) => _ = row.add(&access, By::Exec, &mut self.names),
                 Some(Behalf::Other) => {}
                 Some(Behalf::Unknown) => hidden = true,
             }
@@ -489,6 +507,7 @@ impl Observer {
 
     fn thread_ends(&mut self, tid: i32) {
         self.drain();
+        self.apart.remove(&tid);
         let Some(pid) = self.threads.remove(&tid) else { return };
         if tid == pid {
             self.look_at_libraries(pid);
@@ -535,6 +554,8 @@ impl Observer {
         }
         if let Some(lost) = self.rings.as_ref().map(|rings| rings.lost).filter(|lost| *lost > 0) {
             self.gap(GapKind::Lost, format!("{lost} records of accesses were lost"), "");
+            let processes = self.observed.processes.iter_mut();
+            processes.flat_map(|one| &mut one.watched).for_each(|value| value.spent = true);
         }
         let counter = self.programs.as_ref().and_then(|all| all.maps.lost.get(&[0; 4]).ok());
         let lost = counter.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);

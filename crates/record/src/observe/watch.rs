@@ -185,6 +185,24 @@ impl Rings {
     }
 }
 
+/// An event of a thread that measures nothing, and that nobody inherits.
+///
+/// The kernel gives a child the events of its parent. Where all were given, it swaps the events of both when one
+/// runs after the other, instead of exchanging them (`perf_event_context_sched_out`). The child then drops its parent's
+/// watchpoints when it executes a program, and its own still occupy the registers for which it wants others: the kernel
+/// refuses these. With one event that is not given on, nothing is swapped.
+///
+/// # Errors
+/// Where the thread is gone, or may not be measured.
+pub(super) fn keep_apart(tid: i32) -> io::Result<OwnedFd> {
+    let mut attr = perf_event_attr {
+        type_: perf::PERF_TYPE_SOFTWARE,
+        config: u64::from(perf::PERF_COUNT_SW_DUMMY),
+        ..base()
+    };
+    open_event(&mut attr, Scope::Anywhere(tid), 0)
+}
+
 fn lower(word: u64) -> u32 {
     u32::try_from(word & u64::from(u32::MAX)).unwrap_or(0)
 }
