@@ -39,7 +39,7 @@ bless: ## rewrite generated documents and snapshots, then read the diff
 
 bench: ## recorder overhead against perf and samply, and the file's and engine's speed
 	@scripts/setup bench
-	@cargo build --profile dist -p culprit-cli
+	@cargo build --profile dist -p culprit-cli -p culprit-data
 	@scripts/bench $(SHIPPED)
 
 accuracy: ## how often findings are right about programs recorded anew, and other statistics

@@ -12,10 +12,11 @@ use culprit_model::{Row, Text};
 
 use crate::error::Error;
 use crate::schema::{
-    Address, Contact, Facet, InteractionId, InteractionRow, OwnerKind, PageView, PathText,
-    StoredPlace, Term, TermKey, UserAgent, VisitEvent, VisitTraffic,
+    Address, Contact, DayRollup, Facet, InteractionId, InteractionRow, OwnerKind, PageView,
+    PathText, PlaceKey, StoredPlace, Term, TermKey, UserAgent, Utc, VisitEvent, VisitTraffic,
 };
 use crate::store::{Store, StoreFile};
+use crate::time::DAY_MS;
 
 /// Rows and the sum of their hashes.
 type Sum = (u64, u64);
@@ -92,9 +93,25 @@ pub fn digests(store: &Store) -> Result<StoreDigests, Error> {
     each::<VisitEvent>(store, |file, row| {
         put(&mut all, file, &|text| names.event(row, text));
     })?;
+    for ((day, shard, place), sums) in rollups(store)? {
+        let place = place.and_then(|key| names.places.get(key.0 as usize));
+        let part = format!("day {} shard {shard}", day.0.div_euclid(DAY_MS));
+        all.add(DayRollup::TABLE.name, &part, &format!("{place:?} {sums:?}"));
+    }
     each::<Facet>(store, |file, row| {
         put(&mut all, file, &|text| names.facet(row, text));
     })?;
+    Ok(all)
+}
+
+/// The sums of each day, shard and place, whatever labels the rows have: an import gives none.
+fn rollups(store: &Store) -> Result<BTreeMap<(Utc, u32, Option<PlaceKey>), [u64; 5]>, Error> {
+    let mut all: BTreeMap<_, [u64; 5]> = BTreeMap::new();
+    for row in store.read::<DayRollup>()? {
+        let more = [row.sessions, row.pages, row.single, row.duration_ms, row.with_duration];
+        let sums = all.entry((row.day, row.shard, row.place_id)).or_default();
+        sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+    }
     Ok(all)
 }
 

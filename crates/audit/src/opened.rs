@@ -124,6 +124,11 @@ impl AuditStore {
         Ok(Self { dataset: self.dataset.with_rows(rows).map_err(failed)?, ..self })
     }
 
+    /// True when rows that `culprit audit clean` labelled are left out.
+    pub(crate) fn leaves_out(&self) -> bool {
+        self.leaves_out
+    }
+
     /// True when a table has rows.
     pub(crate) fn has(&self, table: &str) -> bool {
         self.dataset.has_rows(table)
@@ -218,6 +223,15 @@ impl<'a> Cells<'a> {
         match self.0.get(at)? {
             Value::Int(value) => Some(*value),
             Value::Unsigned(value) => i64::try_from(*value).ok(),
+            _ => None,
+        }
+    }
+
+    /// A number that fills 64 bits, which some engines call negative.
+    pub(crate) fn hash(self, at: usize) -> Option<u64> {
+        match self.0.get(at)? {
+            Value::Int(value) => Some(value.cast_unsigned()),
+            Value::Unsigned(value) => Some(*value),
             _ => None,
         }
     }

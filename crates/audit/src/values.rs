@@ -2,30 +2,41 @@
 
 use crate::time::{DAY_MS, Date, days};
 
+/// What a byte is as a hexadecimal digit; all bits for one that is none.
+const DIGITS: [u8; 256] = {
+    let mut digits = [0xff; 256];
+    let mut value = 0;
+    while value < 16 {
+        digits[b"0123456789abcdef"[value as usize] as usize] = value;
+        digits[b"0123456789ABCDEF"[value as usize] as usize] = value;
+        value += 1;
+    }
+    digits
+};
+
 /// A GUID, with or without dashes and braces, in any case.
 pub(crate) fn guid(text: &[u8]) -> Option<[u64; 2]> {
     let text = match text {
         [b'{', inner @ .., b'}'] | [b'(', inner @ .., b')'] => inner,
         all => all,
     };
-    let mut digits = 0_u128;
-    let mut count = 0;
-    if text.len() != 32 && text.len() != 36 {
-        return None;
+    let parts: [&[u8]; 5] = match text.len() {
+        32 => [&text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]],
+        36 if [8, 13, 18, 23].iter().all(|at| text[*at] == b'-') => {
+            [&text[..8], &text[9..13], &text[14..18], &text[19..23], &text[24..]]
+        }
+        _ => return None,
+    };
+    let (mut halves, mut seen) = ([0_u64; 2], 0);
+    for (part, half) in parts.iter().zip([0, 0, 0, 1, 1]) {
+        for byte in *part {
+            let digit = DIGITS[usize::from(*byte)];
+            // One that is no digit is noticed at the end: there hardly is one.
+            seen |= digit;
+            halves[half] = halves[half] << 4 | u64::from(digit & 15);
+        }
     }
-    for (at, byte) in text.iter().enumerate() {
-        let digit = match byte {
-            b'0'..=b'9' => byte - b'0',
-            b'a'..=b'f' => byte - b'a' + 10,
-            b'A'..=b'F' => byte - b'A' + 10,
-            b'-' if text.len() == 36 && matches!(at, 8 | 13 | 18 | 23) => continue,
-            _ => return None,
-        };
-        digits = digits << 4 | u128::from(digit);
-        count += 1;
-    }
-    let half = |number: u128| u64::try_from(number & u128::from(u64::MAX)).unwrap_or(0);
-    (count == 32).then(|| [half(digits >> 64), half(digits)])
+    (seen < 16).then_some(halves)
 }
 
 /// The digits of a number in a fixed place.

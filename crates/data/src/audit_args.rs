@@ -12,8 +12,8 @@ pub(crate) mod question_args;
 
 pub(crate) use clean_args::AuditCleanArgs;
 pub(crate) use question_args::{
-    AuditBlacklistArgs, AuditBloatArgs, AuditCapArgs, AuditImpactArgs, AuditOrphansArgs,
-    AuditReportArgs, AuditRobotsArgs, AuditVisitsArgs,
+    AuditBlacklistArgs, AuditBloatArgs, AuditCapArgs, AuditDiffArgs, AuditImpactArgs,
+    AuditOrphansArgs, AuditReportArgs, AuditRobotsArgs, AuditVisitsArgs,
 };
 
 /// Arguments of `audit`.
@@ -47,6 +47,8 @@ pub(crate) enum AuditAction {
     Cap(AuditCapArgs),
     /// Compare reports with and without robots
     Impact(AuditImpactArgs),
+    /// Find what changed between two stores, or between days of one
+    Diff(AuditDiffArgs),
     /// Write one HTML page with pictures: visits, places, robots, sizes, limits
     Report(AuditReportArgs),
     /// Remove what pollutes reports: by labels, in the store, or in the source, with an undo

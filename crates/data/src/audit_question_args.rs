@@ -141,6 +141,12 @@ pub(crate) struct AuditCapArgs {
     /// Limit in bytes of UTF-8, 64 or more
     #[arg(long, value_name = "BYTES", default_value_t = 512)]
     pub(crate) limit: u64,
+    /// Print the limit as constraints for PostgreSQL and SQL Server, and as a rule for the program that writes
+    #[arg(long)]
+    pub(crate) guards: bool,
+    /// Schema of the tables, for the constraints
+    #[arg(long, value_name = "NAME", default_value = "xdb_collection", requires = "guards")]
+    pub(crate) schema: String,
 }
 
 /// Arguments of `audit impact`.
@@ -150,6 +156,24 @@ pub(crate) struct AuditImpactArgs {
     pub(crate) store: StoreArgs,
     #[command(flatten)]
     pub(crate) robots: RobotArgs,
+}
+
+/// Arguments of `audit diff`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AuditDiffArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    /// Folder of the store that is compared with the first
+    #[arg(value_name = "OTHER")]
+    pub(crate) other: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) robots: RobotArgs,
+    /// Two days or ranges of days (UTC), such as `2026-06-01..2026-06-07 2026-06-08..2026-06-14`. With two stores, the first is of STORE and the second of OTHER
+    #[arg(long, value_names = ["DAYS", "DAYS"], num_args = 2)]
+    pub(crate) between: Vec<String>,
+    /// User agents and places to print, those that changed most first. 0 prints all
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) limit: usize,
 }
 
 /// Arguments of `audit report`.

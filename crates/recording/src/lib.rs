@@ -45,7 +45,7 @@ mod zip;
 
 pub use disk::SCHEMA;
 pub use error::{Error, Kind};
-pub use lone::{columns_from_parquet, rows_from_parquet, rows_to_parquet};
+pub use lone::{columns_from_parquet, rows_from_parquet, rows_to_parquet, rows_to_passing_parquet};
 pub use projected::{LoneColumns, read_columns};
 pub use read::{Opened, OpenedForViews, open, open_for_views, open_tables, parse, peek};
 pub use spool::{Parts, Spool, SpoolOptions, SpoolWriter};

@@ -15,6 +15,14 @@ pub fn rows_to_parquet<R: Row>(rows: &[R]) -> Result<Vec<u8>, Error> {
     encode(&R::TABLE, R::columns(rows), Form::Part)
 }
 
+/// Rows as a larger Parquet file that takes less time to write, for what is read once and removed.
+///
+/// # Errors
+/// As [`rows_to_parquet`].
+pub fn rows_to_passing_parquet<R: Row>(rows: &[R]) -> Result<Vec<u8>, Error> {
+    encode(&R::TABLE, R::columns(rows), Form::Passing)
+}
+
 /// The columns of a table, in the declared order, from a Parquet file that [`rows_to_parquet`] has
 /// written. Up to `threads` threads share the columns of a large file.
 ///

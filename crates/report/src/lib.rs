@@ -11,4 +11,4 @@
 pub mod html;
 mod units;
 
-pub use units::{bytes, evidence_value, measured, number, percent, signed_duration};
+pub use units::{bytes, evidence_value, measured, number, percent, signed_duration, size};

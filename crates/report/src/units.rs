@@ -55,6 +55,13 @@ pub fn bytes(value: f64) -> String {
     format!("{} {}", number(scaled), UNITS[unit])
 }
 
+/// A number of bytes: `12.5 KiB`.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+pub fn size(count: u64) -> String {
+    bytes(count as f64)
+}
+
 /// Three significant digits, whole numbers as such; two where a hundredth is not reached, so that a
 /// ratio of a millisecond to a minute does not read as nothing.
 pub fn number(value: f64) -> String {
@@ -111,5 +118,9 @@ mod tests {
         assert_eq!(number(-0.0042), "-0.0042");
         assert_eq!(number(0.001), "0.0010");
         assert_eq!(number(-0.0), "0");
+        assert_eq!(
+            [size(0), size(1023), size(1536), size(5 << 30)],
+            ["0 bytes", "1023 bytes", "1.50 KiB", "5 GiB"]
+        );
     }
 }

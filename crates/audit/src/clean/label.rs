@@ -15,6 +15,7 @@ use super::select::EXCLUDED;
 use crate::error::Error;
 use crate::impact::impact;
 use crate::opened::AuditStore;
+use crate::rollups::write_rollups;
 use crate::schema::{ImportRun, LabelRow};
 use crate::store::{Draft, FilePlace, Manifest, Store};
 
@@ -132,7 +133,7 @@ fn change(
     let none = || Error::NoStore { path: path.to_owned() };
     let draft = Draft::begin(path, |stored: Option<Manifest>, _| stored.ok_or_else(none))?;
     let store = Store::from_manifest(path, draft.manifest());
-    match write(&store, &draft) {
+    match write(&store, &draft).and_then(|()| write_rollups(&draft, true)) {
         Ok(()) => Ok(draft.commit()?),
         Err(error) => {
             draft.abandon().ok();

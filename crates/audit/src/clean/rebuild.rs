@@ -20,6 +20,7 @@ use super::label::{compare, expect_generation, keys, sums};
 use super::make::{check_guards, store_digest};
 use super::plan::CleanLevel;
 use crate::error::Error;
+use crate::rollups::write_rollups;
 use crate::schema::{
     Contact, Facet, InteractionId, InteractionRow, LabelRow, LongValue, OwnerKind, PageView,
     Partition, TABLES, VisitEvent, VisitTraffic,
@@ -152,6 +153,7 @@ fn rebuild(folder: &PlanFolder, from: &Path, to: &Path) -> Result<(), CleanError
         link(&from.join(&file.path), &to.join(&file.path))?;
     }
     draft.change(|next| next.files.extend(links));
+    write_rollups(&draft, false)?;
     Ok(draft.commit()?)
 }
 

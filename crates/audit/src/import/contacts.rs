@@ -1,30 +1,134 @@
-//! Contacts during an import: all of them in memory.
+//! Contacts during an import: all of them in memory, each in two thirds of what its row takes.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
-use rustc_hash::FxHashMap;
+use culprit_model::Row as _;
 
 use super::batch::{FacetFacts, Guid, RawContact, RawIdentifier};
+use super::index::GuidIndex;
 use crate::error::Error;
 use crate::schema::{Bytes, Contact, ContactKey, SourceKey, Utc};
 use crate::store::{Draft, FilePlace, Store};
 
-/// What is known of a contact for as long as the import runs.
+/// Contacts in one file: what is written is in memory as rows, as columns and encoded.
+const BLOCK: usize = 1 << 18;
+/// No point in time.
+const NEVER: i64 = i64::MIN;
+
+/// What is known of a contact.
 #[derive(Debug, Clone, Copy)]
-struct Passing {
-    /// Facets that are older do not change the row.
+struct Slot {
+    created: i64,
+    last_modified: i64,
+    token: Guid,
+    facets_bytes: u64,
+    source_row: u64,
+    classification: Option<i64>,
+    override_classification: Option<i64>,
+    /// Facets that are older do not change the row; for this import only.
     facets_until: i64,
-    /// Identifiers that this import read.
+    reported: Option<u32>,
     identifiers: u32,
+    /// Identifiers that this import read.
+    identifiers_read: u32,
+    source: u32,
+    shard: u32,
+    shards: u8,
+    has_token: bool,
+    /// True when the source has a row for it, or is a log.
+    recorded: bool,
+    /// True when `source` and `source_row` say where the row was read.
+    read: bool,
+    known: bool,
 }
 
 /// All contacts.
 #[derive(Debug, Default)]
 pub(crate) struct Contacts {
-    index: FxHashMap<Guid, u32>,
-    rows: Vec<Contact>,
-    passing: Vec<Passing>,
-    changed: BTreeSet<u32>,
+    index: GuidIndex,
+    slots: Vec<Slot>,
+    /// Shards and blocks of contacts that have changed.
+    changed: BTreeSet<(u32, usize)>,
+    /// Shards that the store has in one file.
+    whole: BTreeSet<u32>,
+}
+
+fn time(value: i64) -> Option<Utc> {
+    (value != NEVER).then_some(Utc(value))
+}
+
+impl Slot {
+    /// One that was only named.
+    fn named(shard: u32, from_log: bool) -> Self {
+        Self {
+            created: NEVER,
+            last_modified: NEVER,
+            token: Guid::default(),
+            facets_bytes: 0,
+            source_row: 0,
+            classification: None,
+            override_classification: None,
+            facets_until: NEVER,
+            reported: None,
+            identifiers: 0,
+            identifiers_read: 0,
+            source: 0,
+            shard,
+            shards: u8::from(from_log),
+            has_token: false,
+            recorded: from_log,
+            read: false,
+            known: false,
+        }
+    }
+
+    fn of_row(row: &Contact) -> Self {
+        let last_modified = row.last_modified.map_or(NEVER, |time| time.0);
+        Self {
+            created: row.created.map_or(NEVER, |time| time.0),
+            last_modified,
+            token: [row.token_high.unwrap_or(0), row.token_low.unwrap_or(0)],
+            facets_bytes: row.facets_bytes.0,
+            source_row: row.source_row.unwrap_or(0),
+            classification: row.classification,
+            override_classification: row.override_classification,
+            facets_until: last_modified,
+            reported: row.reported_interactions,
+            identifiers: row.identifiers,
+            identifiers_read: 0,
+            source: row.source_id.map_or(0, |source| source.0),
+            shard: row.shard,
+            shards: u8::try_from(row.shards).unwrap_or(u8::MAX),
+            has_token: row.token_high.is_some() && row.token_low.is_some(),
+            recorded: row.recorded,
+            read: row.source_id.is_some(),
+            known: row.known,
+        }
+    }
+
+    fn row(&self, key: u32, guid: Guid) -> Contact {
+        Contact {
+            contact_id: ContactKey(u64::from(key)),
+            guid_high: guid[0],
+            guid_low: guid[1],
+            shard: self.shard,
+            recorded: self.recorded,
+            shards: u32::from(self.shards),
+            created: time(self.created),
+            last_modified: time(self.last_modified),
+            token_high: self.has_token.then_some(self.token[0]),
+            token_low: self.has_token.then_some(self.token[1]),
+            known: self.known,
+            identifiers: self.identifiers,
+            classification: self.classification,
+            override_classification: self.override_classification,
+            reported_interactions: self.reported,
+            facets_bytes: Bytes(self.facets_bytes),
+            source_id: self.read.then_some(SourceKey(self.source)),
+            source_row: self.read.then_some(self.source_row),
+        }
+    }
 }
 
 impl Contacts {
@@ -33,32 +137,36 @@ impl Contacts {
     /// # Errors
     /// When the table cannot be read.
     pub(crate) fn read(store: &Store) -> Result<Self, Error> {
-        let mut rows = store.read::<Contact>()?;
-        rows.sort_by_key(|row| row.contact_id);
         let mut all = Self::default();
-        for (row, at) in rows.iter().zip(0_u32..) {
-            all.index.insert([row.guid_high, row.guid_low], at);
-            let facets_until = row.last_modified.map_or(i64::MIN, |time| time.0);
-            all.passing.push(Passing { facets_until, identifiers: 0 });
+        for file in store.files(Contact::TABLE.name) {
+            let name = Path::new(&file.path).file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with('g') {
+                all.whole.extend(file.shard);
+            }
+            for row in store.read_file::<Contact>(file)? {
+                let Ok(key) = u32::try_from(row.contact_id.0) else { continue };
+                let at = key as usize;
+                if at >= all.slots.len() {
+                    all.slots.resize(at + 1, Slot::named(0, false));
+                }
+                all.slots[at] = Slot::of_row(&row);
+                all.index.set(key, [row.guid_high, row.guid_low]);
+            }
         }
-        all.rows = rows;
         Ok(all)
+    }
+
+    fn change(&mut self, key: u32) {
+        self.changed.insert((self.slots[key as usize].shard, key as usize / BLOCK));
     }
 
     /// The key of a contact, which is new when it was never seen.
     pub(crate) fn key(&mut self, guid: Guid, shard: u32, from_log: bool) -> u32 {
-        if let Some(key) = self.index.get(&guid) {
-            return *key;
+        let (key, new) = self.index.key(guid);
+        if new {
+            self.slots.push(Slot::named(shard, from_log));
+            self.change(key);
         }
-        let key = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
-        self.index.insert(guid, key);
-        self.passing.push(Passing { facets_until: i64::MIN, identifiers: 0 });
-        self.rows.push(Contact {
-            recorded: from_log,
-            shards: u32::from(from_log),
-            ..Contact::named(ContactKey(u64::from(key)), guid, shard)
-        });
-        self.changed.insert(shard);
         key
     }
 
@@ -66,41 +174,44 @@ impl Contacts {
     /// version.
     pub(crate) fn add(&mut self, raw: &RawContact, source: SourceKey, row: u64) -> bool {
         let key = self.key(raw.guid, raw.shard, false);
-        let contact = &mut self.rows[key as usize];
-        if contact.recorded && contact.shard != raw.shard && contact.shards < 2 {
-            contact.shards = 2;
-            self.changed.insert(contact.shard);
+        let slot = self.slots[key as usize];
+        if slot.recorded && slot.shard != raw.shard && slot.shards < 2 {
+            self.slots[key as usize].shards = 2;
+            self.change(key);
         }
-        if contact.recorded && raw.last_modified.map(Utc) <= contact.last_modified {
+        let last_modified = raw.last_modified.unwrap_or(NEVER);
+        if slot.recorded && last_modified <= slot.last_modified {
             return false;
         }
         // Before the row was seen, the shard was that of what named the contact.
-        if !contact.recorded && contact.shard != raw.shard {
-            self.changed.insert(contact.shard);
-            contact.shard = raw.shard;
+        if !slot.recorded && slot.shard != raw.shard {
+            self.change(key);
+            self.slots[key as usize].shard = raw.shard;
         }
-        contact.recorded = true;
-        contact.shards = contact.shards.max(1);
-        contact.created = raw.created.map(Utc);
-        contact.last_modified = raw.last_modified.map(Utc);
-        contact.token_high = raw.token.map(|token| token[0]);
-        contact.token_low = raw.token.map(|token| token[1]);
-        contact.source_id = Some(source);
-        contact.source_row = Some(row);
-        self.changed.insert(contact.shard);
+        let slot = &mut self.slots[key as usize];
+        slot.recorded = true;
+        slot.shards = slot.shards.max(1);
+        slot.created = raw.created.unwrap_or(NEVER);
+        slot.last_modified = last_modified;
+        slot.token = raw.token.unwrap_or_default();
+        slot.has_token = raw.token.is_some();
+        slot.read = true;
+        slot.source = source.0;
+        slot.source_row = row;
+        self.change(key);
         true
     }
 
     /// Takes an identifier. Identifiers have no version, so each import counts them anew.
     pub(crate) fn identify(&mut self, raw: &RawIdentifier) {
-        let key = self.key(raw.guid, raw.shard, false) as usize;
-        self.passing[key].identifiers += 1;
-        let contact = &mut self.rows[key];
-        let identifiers = contact.identifiers.max(self.passing[key].identifiers);
-        if identifiers > contact.identifiers || (raw.known && !contact.known) {
-            contact.identifiers = identifiers;
-            contact.known |= raw.known;
-            self.changed.insert(contact.shard);
+        let key = self.key(raw.guid, raw.shard, false);
+        let slot = &mut self.slots[key as usize];
+        slot.identifiers_read += 1;
+        let identifiers = slot.identifiers.max(slot.identifiers_read);
+        if identifiers > slot.identifiers || (raw.known && !slot.known) {
+            slot.identifiers = identifiers;
+            slot.known |= raw.known;
+            self.change(key);
         }
     }
 
@@ -109,55 +220,65 @@ impl Contacts {
         let says = facts.classification.is_some()
             || facts.override_classification.is_some()
             || facts.reported_interactions.is_some();
-        let time = last_modified.unwrap_or(i64::MIN);
-        let (contact, passing) = (&mut self.rows[key as usize], &mut self.passing[key as usize]);
-        if !says || time < passing.facets_until {
+        let time = last_modified.unwrap_or(NEVER);
+        let slot = &mut self.slots[key as usize];
+        if !says || time < slot.facets_until {
             return;
         }
-        passing.facets_until = time;
-        let before = (
-            contact.classification,
-            contact.override_classification,
-            contact.reported_interactions,
-        );
-        contact.classification = facts.classification.or(before.0);
-        contact.override_classification = facts.override_classification.or(before.1);
-        contact.reported_interactions = facts.reported_interactions.or(before.2);
-        let after = (
-            contact.classification,
-            contact.override_classification,
-            contact.reported_interactions,
-        );
-        if before != after {
-            self.changed.insert(contact.shard);
+        slot.facets_until = time;
+        let before = (slot.classification, slot.override_classification, slot.reported);
+        slot.classification = facts.classification.or(before.0);
+        slot.override_classification = facts.override_classification.or(before.1);
+        slot.reported = facts.reported_interactions.or(before.2);
+        if before != (slot.classification, slot.override_classification, slot.reported) {
+            self.change(key);
         }
     }
 
     /// Sets the bytes of a contact's facets.
     pub(crate) fn set_facets_bytes(&mut self, key: u64, bytes: u64) {
-        let contact = usize::try_from(key).ok().and_then(|key| self.rows.get_mut(key));
-        if let Some(contact) = contact.filter(|contact| contact.facets_bytes.0 != bytes) {
-            contact.facets_bytes = Bytes(bytes);
-            self.changed.insert(contact.shard);
+        let Ok(key) = u32::try_from(key) else { return };
+        let slot = self.slots.get_mut(key as usize);
+        if let Some(slot) = slot.filter(|slot| slot.facets_bytes != bytes) {
+            slot.facets_bytes = bytes;
+            self.change(key);
         }
     }
 
-    /// Writes the shards that have changed. True when one has.
+    /// Writes the files that have changed. True when one has.
     ///
     /// # Errors
     /// When a file cannot be written.
-    pub(crate) fn write(&self, draft: &Draft) -> Result<bool, Error> {
-        for shard in &self.changed {
-            let rows: Vec<Contact> =
-                self.rows.iter().filter(|row| row.shard == *shard).cloned().collect();
-            let place = FilePlace { shard: Some(*shard), ..FilePlace::default() };
-            draft.replace(&place, &rows)?;
+    pub(crate) fn write(&mut self, draft: &Draft) -> Result<bool, Error> {
+        if self.changed.is_empty() {
+            return Ok(false);
         }
-        Ok(!self.changed.is_empty())
+        // A store whose shards have one file each gets files by block.
+        let whole = std::mem::take(&mut self.whole);
+        let all = self.slots.iter().zip(0..).filter(|(slot, _)| whole.contains(&slot.shard));
+        self.changed.extend(all.map(|(slot, at): (_, usize)| (slot.shard, at / BLOCK)));
+        for shard in whole {
+            let place = FilePlace { shard: Some(shard), ..FilePlace::default() };
+            draft.replace::<Contact>(&place, &[])?;
+        }
+        let write = |(shard, block): (u32, usize)| {
+            let keys = block * BLOCK..self.slots.len().min((block + 1) * BLOCK);
+            let row = |at: usize| {
+                let key = u32::try_from(at).unwrap_or(u32::MAX);
+                let slot = &self.slots[at];
+                (slot.shard == shard && self.index.has(key))
+                    .then(|| slot.row(key, self.index.guid(key)))
+            };
+            let rows: Vec<Contact> = keys.filter_map(row).collect();
+            let name = Some(format!("{block:06}"));
+            draft.replace(&FilePlace { day: None, shard: Some(shard), name }, &rows)
+        };
+        let changed = self.changed.iter().copied().collect();
+        super::parallel(changed, write).map(|_| true)
     }
 
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
-        self.rows.len()
+        self.slots.len()
     }
 }

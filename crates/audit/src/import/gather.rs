@@ -22,8 +22,8 @@ use crate::schema::{
 };
 use crate::store::{Draft, FilePlace, Store};
 
-/// Rows in memory from which on they are written as parts: about a gigabyte.
-const FLUSH_ROWS: usize = 8_000_000;
+/// Rows in memory from which on they are written as parts: about half a gigabyte.
+const FLUSH_ROWS: usize = 5_000_000;
 /// Rejected rows of one source that are kept with a sample.
 const KEPT_REJECTS: u64 = 1000;
 
@@ -139,7 +139,7 @@ impl Gatherer {
             dictionaries: Dictionaries::read(store)?,
             contacts: Contacts::read(store)?,
             visits: Visits::read(store)?,
-            values: Values::default(),
+            values: Values::new(store.manifest().facet_block),
             json: BTreeMap::new(),
             rejects: Vec::new(),
             watermarks: BTreeMap::new(),

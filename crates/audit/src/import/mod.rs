@@ -16,12 +16,14 @@
 mod address;
 mod batch;
 mod contacts;
+mod copies;
 mod detect;
 mod dictionaries;
 mod dry;
 mod events;
 mod gather;
 mod geoip;
+mod index;
 mod joins;
 mod logs;
 mod long;
@@ -43,12 +45,15 @@ use self::address::AddressHasher;
 use self::gather::{Gatherer, SourceState};
 use self::geoip::GeoIp;
 use self::joins::Joins;
-use self::parallel::parallel;
 use self::plan::{Plan, PlannedSource};
 use self::run::Progress;
 use crate::error::Error;
+use crate::rollups::write_rollups;
 use crate::store::{Draft, Manifest, Resume, Store};
 use crate::visits::Zone;
+
+pub(crate) use self::parallel::parallel;
+pub(crate) use self::xdb::EVENTS;
 
 pub use self::dry::{SourceRows, read_source};
 pub use self::gather::Counts;
@@ -161,6 +166,7 @@ fn import_planned(
         Ok(Ended::Done(imported)) => {
             if imported.changed {
                 refresh::remember(&draft, options, plan)?;
+                write_rollups(&draft, false)?;
                 draft.commit()?
             } else {
                 draft.abandon()?

@@ -67,7 +67,12 @@ impl SourceFormat {
     /// True when rows become visits only with rows of other chunks: then an import that was
     /// interrupted begins again.
     pub(super) fn is_joined(self) -> bool {
-        !matches!(self, Self::XdbJson | Self::XdbCsv | Self::XdbPostgres | Self::Bcp)
+        !matches!(self, Self::XdbJson | Self::XdbCsv | Self::Bcp) && !self.is_database()
+    }
+
+    /// True when tables of databases are copied out before they are read.
+    pub(super) fn is_database(self) -> bool {
+        matches!(self, Self::XdbPostgres)
     }
 
     /// True when times of the format may name no offset.

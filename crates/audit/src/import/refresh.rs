@@ -60,7 +60,7 @@ pub struct Refreshed {
 /// Keeps in the store's list what an import read and how.
 pub(super) fn remember(draft: &Draft, options: &ImportOptions, plan: &Plan) -> Result<(), Error> {
     // Copies of a database are removed after the import.
-    if plan.format == SourceFormat::XdbPostgres {
+    if plan.format.is_database() {
         return Ok(());
     }
     let absolute =

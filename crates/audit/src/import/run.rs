@@ -7,7 +7,6 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::hash::Hasher as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -66,18 +65,20 @@ pub(crate) fn run(
     // Each chunk under way holds a ticket, so that a slow one does not let others pile up.
     let (tickets, used) = sync_channel::<()>(workers * AHEAD);
     let (results, arrived) = sync_channel::<(u64, Result<Progress, Error>)>(workers * AHEAD);
+    // Memory of chunks that were read, for those to come.
+    let (used_up, spares) = sync_channel::<Vec<u8>>(workers * AHEAD);
     let ending = AtomicBool::new(false);
     let mut done = true;
     std::thread::scope(|scope| {
         for _ in 0..workers {
-            let results = results.clone();
+            let (results, used_up) = (results.clone(), used_up.clone());
             let work = &work;
-            scope.spawn(move || worker(sources, work, &results));
+            scope.spawn(move || worker(sources, work, (&results, &used_up)));
         }
         let ending = &ending;
         scope.spawn(move || {
             let stopped = || stop.load(Ordering::Relaxed) || ending.load(Ordering::Relaxed);
-            cut(sources, (first, offset), &stopped, (&jobs, &tickets, &results));
+            cut(sources, (first, offset), &stopped, (&jobs, &tickets, &results, &spares));
         });
         let mut waiting = BTreeMap::new();
         let mut next = 0;
@@ -105,13 +106,16 @@ pub(crate) fn run(
 fn worker(
     sources: &[PlannedSource],
     work: &Mutex<Receiver<Job>>,
-    results: &SyncSender<(u64, Result<Progress, Error>)>,
+    (results, used_up): (&SyncSender<(u64, Result<Progress, Error>)>, &SyncSender<Vec<u8>>),
 ) {
     loop {
         let job = work.lock().unwrap_or_else(std::sync::PoisonError::into_inner).recv();
         let Ok(Job { number, source, bytes, header, next_offset }) = job else { return };
         let rows = sources[source].reader.read(&bytes, &header);
-        let bytes = bytes.len() as u64;
+        let memory = bytes;
+        let bytes = memory.len() as u64;
+        // When there is enough of it, it is given back.
+        used_up.try_send(memory).ok();
         let chunk = ReadChunk { source, rows, bytes, next_offset };
         if results.send((number, Ok(Progress::Chunk(Box::new(chunk))))).is_err() {
             return;
@@ -119,25 +123,27 @@ fn worker(
     }
 }
 
-type Lines<'a> =
-    (&'a SyncSender<Job>, &'a SyncSender<()>, &'a SyncSender<(u64, Result<Progress, Error>)>);
+type Lines<'a> = (
+    &'a SyncSender<Job>,
+    &'a SyncSender<()>,
+    &'a SyncSender<(u64, Result<Progress, Error>)>,
+    &'a Receiver<Vec<u8>>,
+);
 
 /// Cuts the sources into chunks.
 fn cut(
     sources: &[PlannedSource],
     (first, offset): (usize, u64),
     stopped: &impl Fn() -> bool,
-    (jobs, tickets, results): Lines<'_>,
+    (jobs, tickets, results, spares): Lines<'_>,
 ) {
     let number = Cell::new(0_u64);
     for (at, source) in sources.iter().enumerate().skip(first) {
         let skip = if at == first { source.skip.max(offset) } else { source.skip };
-        let mut digest = twox_hash::XxHash64::with_seed(0);
         let chunks = Chunks::open(&source.path, source.framing, skip);
         let result = chunks.and_then(|mut chunks| {
             let mut header = Vec::new();
-            while let Some(bytes) = chunks.next()? {
-                digest.write(&bytes);
+            while let Some(bytes) = chunks.next(spares.try_recv().unwrap_or_default())? {
                 let next =
                     source.reader.has_headers().then(|| super::logs::header_lines(&bytes, &header));
                 let job = Job {
@@ -148,15 +154,15 @@ fn cut(
                     next_offset: chunks.offset,
                 };
                 if stopped() || tickets.send(()).is_err() || jobs.send(job).is_err() {
-                    return Ok(false);
+                    return Ok(None);
                 }
                 number.set(number.get() + 1);
             }
-            Ok(true)
+            Ok(Some(chunks.digest()))
         });
         let progress = match result {
-            Ok(true) => Ok(Progress::End { source: at, digest: digest.finish() }),
-            Ok(false) => return,
+            Ok(Some(digest)) => Ok(Progress::End { source: at, digest }),
+            Ok(None) => return,
             Err(error) => Err(error),
         };
         let failed = progress.is_err();

@@ -1,8 +1,11 @@
 //! Sources as chunks: bytes that begin and end between two rows.
 
 use std::fs::File;
+use std::hash::Hasher as _;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
+
+use twox_hash::XxHash64;
 
 use crate::error::Error;
 
@@ -32,6 +35,8 @@ pub(crate) struct Chunks {
     rest: Vec<u8>,
     /// Bytes that were handed out.
     pub(crate) offset: u64,
+    /// Hash of the bytes that were read, those included that were skipped.
+    digest: XxHash64,
     done: bool,
 }
 
@@ -86,15 +91,26 @@ pub(crate) fn head(path: &Path) -> Result<Vec<u8>, Error> {
 
 impl Chunks {
     pub(crate) fn open(path: &Path, framing: Framing, skip: u64) -> Result<Self, Error> {
-        let mut reader = open(path)?;
-        let skipped = io::copy(&mut reader.by_ref().take(skip), &mut io::sink())
-            .map_err(|error| Error::io("read", path, error))?;
-        let path = path.to_owned();
-        Ok(Self { path, reader, framing, rest: Vec::new(), offset: skipped, done: false })
+        let (path, reader) = (path.to_owned(), open(path)?);
+        let (rest, digest) = (Vec::new(), XxHash64::with_seed(0));
+        let mut chunks = Self { path, reader, framing, rest, offset: 0, digest, done: false };
+        while chunks.offset < skip && !chunks.done {
+            let left = usize::try_from(skip - chunks.offset).unwrap_or(CHUNK);
+            chunks.fill(left.min(CHUNK))?;
+            chunks.offset += chunks.rest.len() as u64;
+            chunks.rest.clear();
+        }
+        Ok(chunks)
     }
 
-    /// The next chunk; none at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
+    /// The hash of all bytes of the source, once the last chunk was handed out.
+    pub(crate) fn digest(&self) -> u64 {
+        self.digest.finish()
+    }
+
+    /// The next chunk; none at the end. The bytes that follow go to `spare`: memory that was in use
+    /// before costs the kernel nothing.
+    pub(crate) fn next(&mut self, mut spare: Vec<u8>) -> Result<Option<Vec<u8>>, Error> {
         let mut wanted = CHUNK;
         loop {
             self.fill(wanted)?;
@@ -103,8 +119,10 @@ impl Chunks {
             }
             let end = if self.done { Some(self.rest.len()) } else { self.boundary() };
             if let Some(end) = end {
-                let after = self.rest.split_off(end);
-                let chunk = std::mem::replace(&mut self.rest, after);
+                spare.clear();
+                spare.extend_from_slice(&self.rest[end..]);
+                let mut chunk = std::mem::replace(&mut self.rest, spare);
+                chunk.truncate(end);
                 self.offset += chunk.len() as u64;
                 return Ok(Some(chunk));
             }
@@ -122,8 +140,10 @@ impl Chunks {
         }
         // At once: growing step by step copies what is there again and again.
         self.rest.reserve(missing);
+        let before = self.rest.len();
         let read = self.reader.by_ref().take(missing as u64).read_to_end(&mut self.rest);
         let read = read.map_err(|error| Error::io("read", &self.path, error))?;
+        self.digest.write(&self.rest[before..]);
         self.done = read < missing;
         Ok(())
     }
@@ -210,11 +230,31 @@ mod tests {
         std::fs::write(file.path(), text).unwrap();
         let mut chunks = Chunks::open(file.path(), framing, 0).unwrap();
         let mut all = Vec::new();
-        while let Some(chunk) = chunks.next().unwrap() {
+        // Memory that has something else in it already.
+        while let Some(chunk) = chunks.next(vec![7; 9]).unwrap() {
             all.push(chunk);
         }
         assert_eq!(chunks.offset, text.len() as u64);
+        assert_eq!(chunks.digest(), XxHash64::oneshot(0, text));
         all
+    }
+
+    /// An import that goes on where it was interrupted has the digest of the whole source.
+    #[test]
+    fn the_digest_is_of_all_bytes_also_of_skipped_ones() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = "0123456789\n".repeat(1_000_000);
+        std::fs::write(file.path(), &text).unwrap();
+        for skip in [0, 11, 11 * 400_000, text.len() as u64, u64::MAX] {
+            let mut chunks = Chunks::open(file.path(), Framing::Lines, skip).unwrap();
+            let mut rows = 0;
+            while let Some(chunk) = chunks.next(Vec::new()).unwrap() {
+                rows += chunk.len() / 11;
+            }
+            let wanted = 1_000_000_u64.saturating_sub(skip.div_ceil(11));
+            assert_eq!(rows as u64, wanted, "{skip}");
+            assert_eq!(chunks.digest(), XxHash64::oneshot(0, text.as_bytes()), "{skip}");
+        }
     }
 
     #[test]

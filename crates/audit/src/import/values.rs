@@ -12,9 +12,6 @@ use crate::error::Error;
 use crate::schema::{Facet, LongValue, OwnerKind, TermKey};
 use crate::store::{Draft, FilePlace, Store};
 
-/// Owners whose facets are in one file.
-const BLOCK: u64 = 1 << 20;
-
 /// Facets and long values, each facet of an owner once.
 #[derive(Debug, Default)]
 struct ValueRows {
@@ -36,8 +33,10 @@ fn identity(facet: &Facet) -> (OwnerKind, u64, TermKey) {
 }
 
 /// All facets that an import reads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Values {
+    /// Owners whose facets are in one file.
+    block: u64,
     buckets: BTreeMap<(OwnerKind, u32, u64), Bucket>,
     parts: u32,
     /// Rows in memory, of both tables.
@@ -55,9 +54,14 @@ pub(crate) struct Written {
 }
 
 impl Values {
+    /// None yet, of a store with so many owners a file.
+    pub(crate) fn new(block: u64) -> Self {
+        Self { block: block.max(1), buckets: BTreeMap::new(), parts: 0, in_memory: 0, added: 0 }
+    }
+
     /// Adds a facet with its long values.
     pub(crate) fn add(&mut self, facet: Facet, longs: impl Iterator<Item = LongValue>) {
-        let key = (facet.owner_kind, facet.shard, facet.owner_id / BLOCK);
+        let key = (facet.owner_kind, facet.shard, facet.owner_id / self.block);
         let bucket = self.buckets.entry(key).or_default();
         let before = bucket.memory.longs.len();
         bucket.memory.facets.push(facet);
@@ -178,6 +182,19 @@ fn merge(
         layers.push(ValueRows { facets, longs: read_part(&folder, *part)? });
     }
     layers.push(newest(memory, spans));
+    layers.retain(|layer| !layer.facets.is_empty());
+    let rows = match layers.len() {
+        // Ordered, and each facet once.
+        1 => layers.remove(0),
+        _ => merged(layers),
+    };
+    let new = |facet: &&Facet| known.get(&identity(facet)) != Some(&facet.last_modified);
+    let written = rows.facets.iter().filter(new).count() as u64;
+    Ok((rows, written))
+}
+
+/// The newest of the facets of several layers.
+fn merged(layers: Vec<ValueRows>) -> ValueRows {
     let (mut rows, mut spans) = (ValueRows::default(), Vec::new());
     for layer in layers {
         let mut longs = layer.longs.into_iter().peekable();
@@ -192,8 +209,5 @@ fn merge(
             rows.facets.push(facet);
         }
     }
-    let rows = newest(rows, &spans);
-    let new = |facet: &&Facet| known.get(&identity(facet)) != Some(&facet.last_modified);
-    let written = rows.facets.iter().filter(new).count() as u64;
-    Ok((rows, written))
+    newest(rows, &spans)
 }

@@ -12,6 +12,7 @@ use culprit_model::Row;
 use rustc_hash::FxHashMap;
 
 use super::batch::Guid;
+use super::index::GuidIndex;
 use crate::error::Error;
 use crate::schema::{
     AddressKey, InteractionId, InteractionKey, InteractionRow, PageView, PlaceKey, SourceKey,
@@ -63,7 +64,7 @@ struct Bucket {
 /// All interactions.
 #[derive(Debug, Default)]
 pub(crate) struct Visits {
-    index: FxHashMap<Guid, u32>,
+    index: GuidIndex,
     slots: Vec<Slot>,
     buckets: Vec<Bucket>,
     places: BTreeMap<FilePlace, u32>,
@@ -151,7 +152,7 @@ pub(super) fn write_part<R: Row>(folder: &Path, part: u32, rows: &[R]) -> Result
     if rows.is_empty() {
         return Ok(());
     }
-    let bytes = culprit_recording::rows_to_parquet(rows).map_err(Error::Encode)?;
+    let bytes = culprit_recording::rows_to_passing_parquet(rows).map_err(Error::Encode)?;
     let path = part_path::<R>(folder, part);
     std::fs::write(&path, bytes).map_err(|error| Error::io("write", &path, error))
 }
@@ -191,7 +192,7 @@ impl Visits {
                 }
                 let last_modified = row.last_modified.map_or(i64::MIN, |time| time.0);
                 let mut slot = Slot { last_modified, bucket, ..empty };
-                all.index.insert([row.guid_high, row.guid_low], number(at));
+                all.index.set(number(at), [row.guid_high, row.guid_low]);
                 if !matched {
                     slot.place = row.unmatched_place_id.map_or(NONE, |place| place.0);
                     let address = row.unmatched_address_id;
@@ -202,6 +203,7 @@ impl Visits {
             }
         }
         all.slots.resize(all.slots.len().max(keys), empty);
+        all.index.reach(all.slots.len());
         Ok(all)
     }
 
@@ -226,9 +228,8 @@ impl Visits {
 
     /// The key of an interaction, which is new when it was never seen.
     pub(crate) fn key(&mut self, guid: Guid) -> u32 {
-        let next = number(self.slots.len());
-        let key = *self.index.entry(guid).or_insert(next);
-        if key == next {
+        let (key, new) = self.index.key(guid);
+        if new {
             let slot = Slot { last_modified: i64::MIN, bucket: NONE, place: NONE, address: NONE };
             self.slots.push(slot);
         }
@@ -339,10 +340,10 @@ impl Visits {
 
     /// The interactions without a row, ordered by key.
     fn without_row(&self) -> Vec<InteractionId> {
-        let row = |(guid, key): (&Guid, &u32)| {
-            let slot = self.slots[*key as usize];
-            (slot.bucket == NONE).then(|| InteractionId {
-                interaction_id: InteractionKey(u64::from(*key)),
+        let row = |(slot, key): (&Slot, u32)| {
+            let guid = self.index.guid(key);
+            (slot.bucket == NONE && self.index.has(key)).then(|| InteractionId {
+                interaction_id: InteractionKey(u64::from(key)),
                 guid_high: guid[0],
                 guid_low: guid[1],
                 last_modified: None,
@@ -353,9 +354,7 @@ impl Visits {
                     .then(|| AddressKey(u64::from(slot.address))),
             })
         };
-        let mut rows: Vec<InteractionId> = self.index.iter().filter_map(row).collect();
-        rows.sort_by_key(|row| row.interaction_id);
-        rows
+        self.slots.iter().zip(0..).filter_map(row).collect()
     }
 }
 
@@ -418,10 +417,9 @@ fn merge(
             layer.retain(|key| latest.get(&key) == Some(&at));
         }
     }
-    let mut rows = VisitRows::default();
-    for layer in layers {
-        rows.append(layer);
-    }
+    let mut layers = layers.into_iter();
+    let mut rows = layers.next().unwrap_or_default();
+    layers.for_each(|layer| rows.append(layer));
     rows.sort();
     for row in &mut rows.rows {
         let slot = usize::try_from(row.interaction_id.0).ok().and_then(|at| slots.get(at));

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use super::scan::{DEPTH, Problem, Scanner, decode};
+use super::scan::{DEPTH, Problem, Scanner, decode, lossy};
 use crate::schema::ValueKind;
 
 /// Nodes of one tree at most. Keys beyond become one path, named [`OTHER`].
@@ -72,6 +72,8 @@ pub(crate) struct Paths {
     /// Children of objects with many keys.
     index: FxHashMap<(u32, Box<str>), u32>,
     objects: u64,
+    /// True while the text of a walk has no other bytes: then its parts need not be looked at again.
+    ascii: bool,
 }
 
 /// A value that was seen on a walk.
@@ -108,7 +110,7 @@ fn kind_index(kind: ValueKind) -> usize {
 
 impl Default for Paths {
     fn default() -> Self {
-        Self { nodes: vec![Node::default()], index: FxHashMap::default(), objects: 0 }
+        Self { nodes: vec![Node::default()], index: FxHashMap::default(), objects: 0, ascii: false }
     }
 }
 
@@ -150,6 +152,7 @@ impl Paths {
     ) -> Walk {
         let mut scanner = Scanner::new(text);
         let mut walk = Walk::default();
+        self.ascii = text.is_ascii();
         let result = self.value(&mut scanner, (0, 0), &mut walk, take);
         walk.problem = result.err();
         if walk.problem.is_none() && scanner.peek().is_some() {
@@ -174,7 +177,10 @@ impl Paths {
                 let (raw, escaped) = scanner.string()?;
                 let (text, lone) = decode(raw, escaped);
                 walk.lone_surrogate |= lone;
-                let utf16 = utf16_bytes(&text);
+                let utf16 = match self.ascii && !escaped {
+                    true => text.len() * 2,
+                    false => utf16_bytes(&text),
+                };
                 self.count(node, ValueKind::Text, (text.len(), utf16), 0);
                 take(depth, self.key(node), node, Seen::Text(text, utf16));
             }
@@ -195,7 +201,7 @@ impl Paths {
                     }
                 }
                 let text = scanner.slice(from, scanner.at());
-                self.count(node, ValueKind::Array, sizes(text), elements);
+                self.count(node, ValueKind::Array, self.sizes(text), elements);
             }
             Some(_) => {
                 let text = scanner.plain()?;
@@ -229,9 +235,14 @@ impl Paths {
             loop {
                 scanner.peek();
                 let (raw, escaped) = scanner.string()?;
-                let (key, lone) = decode(raw, escaped);
-                walk.lone_surrogate |= lone;
-                let child = self.child(node, &key);
+                let child = match self.expected(node, raw).filter(|_| !escaped) {
+                    Some(child) => child,
+                    None => {
+                        let (key, lone) = decode(raw, escaped);
+                        walk.lone_surrogate |= lone;
+                        self.child(node, &key)
+                    }
+                };
                 if let Some(found) = self.nodes.get_mut(child as usize) {
                     let listed = matches!(&*found.key, KEYED | OTHER);
                     walk.duplicate_key |= found.last_object == own && !listed;
@@ -247,9 +258,18 @@ impl Paths {
             }
         }
         let text = scanner.slice(from, scanner.at());
-        self.count(node, ValueKind::Object, sizes(text), fields);
+        self.count(node, ValueKind::Object, self.sizes(text), fields);
         take(depth, self.key(node), node, Seen::End(text));
         Ok(())
+    }
+
+    /// Bytes of a text in UTF-8 and in UTF-16; what is no UTF-8 counts as U+FFFD.
+    #[inline]
+    fn sizes(&self, text: &[u8]) -> (usize, usize) {
+        if self.ascii || text.is_ascii() {
+            return (text.len(), text.len() * 2);
+        }
+        (text.len(), utf16_bytes(&lossy(text)))
     }
 
     fn key(&self, node: u32) -> &str {
@@ -263,19 +283,22 @@ impl Paths {
         }
     }
 
-    /// The child of a node with this key.
+    /// The child that is expected next, if it has this key.
     #[inline]
-    fn child(&mut self, node: u32, key: &str) -> u32 {
-        let Some(parent) = self.nodes.get(node as usize) else { return 0 };
-        if let Some(child) = parent.children.get(parent.next)
-            && self.key(*child) == key
-        {
-            let child = *child;
-            let parent = &mut self.nodes[node as usize];
-            parent.next = if parent.next + 1 < parent.children.len() { parent.next + 1 } else { 0 };
-            return child;
+    fn expected(&mut self, node: u32, key: &[u8]) -> Option<u32> {
+        let parent = self.nodes.get(node as usize)?;
+        let child = *parent.children.get(parent.next)?;
+        if self.key(child).as_bytes() != key {
+            return None;
         }
-        self.other_child(node, key)
+        let parent = self.nodes.get_mut(node as usize)?;
+        parent.next = if parent.next + 1 < parent.children.len() { parent.next + 1 } else { 0 };
+        Some(child)
+    }
+
+    /// The child of a node with this key.
+    fn child(&mut self, node: u32, key: &str) -> u32 {
+        self.expected(node, key.as_bytes()).unwrap_or_else(|| self.other_child(node, key))
     }
 
     fn other_child(&mut self, node: u32, key: &str) -> u32 {
@@ -304,14 +327,6 @@ impl Paths {
 fn is_listed(key: &str) -> bool {
     let digits = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_digit());
     digits || crate::values::guid(key.as_bytes()).is_some()
-}
-
-/// Bytes of a text in UTF-8 and in UTF-16; what is no UTF-8 counts as U+FFFD.
-fn sizes(text: &[u8]) -> (usize, usize) {
-    if text.is_ascii() {
-        return (text.len(), text.len() * 2);
-    }
-    (text.len(), utf16_bytes(&String::from_utf8_lossy(text)))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! list as two patterns: what to search, and what must be blanked out before.
 
 mod parse;
+mod set;
 mod stock;
 mod votes;
 
@@ -13,12 +14,11 @@ pub(crate) use parse::{exact_lines, unescaped};
 pub use stock::stock_lists;
 pub use votes::{ListSet, Votes};
 
-use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+use regex::bytes::{Regex, RegexBuilder};
 
+use self::set::Patterns;
 use crate::fold::fold;
 
-/// Bytes of one compiled list: the largest has 1,500 patterns and takes 6 MB.
-const COMPILED_BYTES: usize = 64 << 20;
 /// Bytes of one compiled pattern.
 const PATTERN_BYTES: usize = 1 << 20;
 
@@ -32,7 +32,7 @@ pub struct PatternList {
     /// Texts that match as a whole, folded.
     exact: std::collections::BTreeSet<String>,
     /// Patterns without exception.
-    plain: RegexSet,
+    plain: Patterns,
     /// The entry that each of them comes from.
     plain_of: Vec<usize>,
     /// Patterns with an exception.
@@ -90,7 +90,7 @@ impl PatternList {
     pub fn find(&self, user_agent: &str) -> Option<Match<'_>> {
         let text = self.prepared(user_agent);
         let mut found: Vec<usize> =
-            self.plain.matches(&text).iter().map(|at| self.plain_of[at]).collect();
+            self.plain.matches(&text).into_iter().map(|at| self.plain_of[at]).collect();
         found.extend(self.paired.iter().filter(|pair| pair.is_match(&text)).map(|p| p.entry));
         let whole = fold(user_agent.trim());
         if self.exact.contains(&whole) {
@@ -124,14 +124,4 @@ impl Paired {
 /// the lists were written for.
 fn pattern(text: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(text).unicode(false).case_insensitive(true).size_limit(PATTERN_BYTES).build()
-}
-
-/// Patterns that are searched at once.
-fn set(texts: &[String]) -> Result<RegexSet, regex::Error> {
-    RegexSetBuilder::new(texts)
-        .unicode(false)
-        .case_insensitive(true)
-        .size_limit(COMPILED_BYTES)
-        .dfa_size_limit(COMPILED_BYTES)
-        .build()
 }

@@ -14,9 +14,8 @@
 
 use std::collections::BTreeSet;
 
-use regex::bytes::RegexSet;
-
-use super::{Entry, Paired, PatternList, pattern, set};
+use super::set::Patterns;
+use super::{Entry, Paired, PatternList, pattern};
 use crate::fold::fold;
 
 /// A line of a list that cannot be used.
@@ -172,11 +171,11 @@ impl Reader {
 
     /// The patterns without exception as one set. Compiling them one by one takes ten times as long
     /// as all together, so that is done only to find those that do not compile.
-    fn set(&mut self) -> RegexSet {
+    fn set(&mut self) -> Patterns {
         let texts = |reader: &Self| -> Vec<String> {
             reader.plain.iter().map(|at| reader.entries[*at].text.clone()).collect()
         };
-        if let Ok(whole) = set(&texts(self)) {
+        if let Ok(whole) = Patterns::new(&texts(self)) {
             return whole;
         }
         let (mut good, mut bad) = (Vec::new(), Vec::new());
@@ -188,10 +187,10 @@ impl Reader {
         }
         self.plain = good;
         bad.iter().for_each(|(entry, error)| self.reject(entry.line, &entry.text, error));
-        set(&texts(self)).unwrap_or_else(|error| {
-            let why = format!("the list as a whole cannot be compiled: {}", reason(&error));
+        Patterns::new(&texts(self)).unwrap_or_else(|error| {
+            let why = format!("the list as a whole cannot be compiled: {error}");
             self.rejected.push(RejectedLine { line: 1, text: self.name.clone(), why });
-            RegexSet::empty()
+            Patterns::none()
         })
     }
 

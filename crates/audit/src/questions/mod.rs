@@ -26,6 +26,9 @@ questions! {
     "robot_hours",
     "robot_traffic",
     "robot_networks",
+    "contact_names",
+    "address_names",
+    "network_names",
     "visit_rows",
     "visit_sums",
     "visit_pages",
@@ -46,6 +49,9 @@ questions! {
     "cap_owners",
     "impact_days",
     "impact_contacts",
+    "diff_totals",
+    "diff_agents",
+    "diff_places",
     "left_out",
 }
 

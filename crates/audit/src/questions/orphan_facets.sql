@@ -4,21 +4,27 @@
 -- facets bigint: All facets of such owners.
 -- orphans bigint: Those whose owner has no row.
 -- orphan_bytes bigint (bytes): Their text in UTF-8.
-WITH of_owners AS (
-  SELECT owner_kind, owner_id, count(*) AS facets, sum(bytes_utf8) AS bytes
+WITH of_contacts AS (
+  SELECT owner_id, count(*) AS facets, sum(bytes_utf8) AS bytes
   FROM facets
-  GROUP BY owner_kind, owner_id
+  WHERE owner_kind = 'contact'
+  GROUP BY owner_id
+),
+of_visits AS (
+  SELECT owner_id, count(*) AS facets, sum(bytes_utf8) AS bytes
+  FROM facets
+  WHERE owner_kind = 'interaction'
+  GROUP BY owner_id
 ),
 owned AS (
   SELECT f.facets, f.bytes, CASE WHEN c.recorded THEN 0 ELSE 1 END AS orphan
   FROM contacts c
-  RIGHT JOIN (SELECT * FROM of_owners WHERE owner_kind = 'contact') f ON c.contact_id = f.owner_id
+  RIGHT JOIN of_contacts f ON c.contact_id = f.owner_id
 ),
 visited AS (
   SELECT f.facets, f.bytes, CASE WHEN i.interaction_id IS NULL THEN 1 ELSE 0 END AS orphan
   FROM (SELECT interaction_id FROM interactions) i
-  RIGHT JOIN (SELECT * FROM of_owners WHERE owner_kind = 'interaction') f
-    ON i.interaction_id = f.owner_id
+  RIGHT JOIN of_visits f ON i.interaction_id = f.owner_id
 )
 SELECT
   'contact' AS owner_kind,

@@ -16,6 +16,7 @@ WITH ranked AS (
     max(start_utc) OVER (PARTITION BY contact_id) AS last_ms
   FROM interactions
   WHERE start_utc IS NOT NULL
+    AND contact_id IN (SELECT contact_id FROM interactions WHERE :place_key IN (:chosen))
 ),
 of_contacts AS (
   SELECT

@@ -12,6 +12,7 @@ mod counts;
 pub mod formulas;
 mod gather;
 mod identity;
+mod names;
 mod networks;
 mod presets;
 mod report;

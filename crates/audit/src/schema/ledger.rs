@@ -23,7 +23,8 @@ table! {
         rejected: u64,
         /// Rows that the store already had in this or a newer version.
         unchanged: u64,
-        /// Hash of its bytes (the first 64 bits of SHA-256).
+        /// XXH64 of its bytes, decompressed, with seed 0. It shows that a file changed. It is no
+        /// proof against forgery.
         digest: u64,
     }
 }
@@ -82,7 +83,8 @@ table! {
 }
 
 table! {
-    /// Sums of the interactions of one day, place and shard.
+    /// Sums of the interactions of one day, place and shard. Imports and clean-ups keep them up to
+    /// date. Distinct contacts and quantiles do not add up, so they are not in it.
     DayRollup in "rollup_day" {
         /// First moment of the day.
         day: Utc,

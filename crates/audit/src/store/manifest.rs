@@ -14,6 +14,15 @@ const SCHEMA: u32 = 1;
 /// The name of the list.
 pub(crate) const MANIFEST: &str = "store.json";
 
+/// Owners whose facets are in one file: several files are made at once, and all their rows are in
+/// memory then.
+const FACET_BLOCK: u64 = 1 << 18;
+
+/// What stores have that do not say it.
+fn first_facet_block() -> u64 {
+    1 << 20
+}
+
 /// A file of a table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StoreFile {
@@ -50,6 +59,9 @@ pub(crate) struct Manifest {
     /// Largest `LastModified` by shard.
     #[serde(default)]
     pub(crate) watermarks: BTreeMap<u32, i64>,
+    /// Owners whose facets are in one file.
+    #[serde(default = "first_facet_block")]
+    pub(crate) facet_block: u64,
     /// What was imported, to do it again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) imports: Vec<RememberedImport>,
@@ -114,6 +126,7 @@ impl Manifest {
             address_key: None,
             interaction_keys: 0,
             watermarks: BTreeMap::new(),
+            facet_block: FACET_BLOCK,
             imports: Vec::new(),
             read: BTreeMap::new(),
             files: Vec::new(),

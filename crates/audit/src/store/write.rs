@@ -30,6 +30,13 @@ pub(crate) struct Place {
     pub(crate) name: Option<String>,
 }
 
+impl StoreFile {
+    /// True until the commit: the file was written for the next state.
+    pub(crate) fn is_new(&self) -> bool {
+        self.path.ends_with(NEW)
+    }
+}
+
 impl Place {
     fn path(&self, table: &str, generation: u64) -> String {
         let mut path = table.to_owned();

@@ -9,6 +9,7 @@
 mod audit_doc;
 #[path = "../../../model/tests/it/blessed.rs"]
 mod blessed;
+mod changes;
 mod cleanliness;
 mod formats;
 mod geoip;

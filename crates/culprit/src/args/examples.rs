@@ -466,13 +466,23 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "audit cap",
         &[(
-            "culprit audit cap store --path InteractionsCache.Referrers[] --limit 512",
-            "what a limit of 512 bytes would cut",
+            "culprit audit cap store --path InteractionsCache.Referrers[] --limit 512 --guards",
+            "what a limit of 512 bytes would cut, and constraints that keep to it",
         )],
     ),
     (
         "audit impact",
         &[("culprit audit impact store", "visits, pages and conversion without robots")],
+    ),
+    (
+        "audit diff",
+        &[
+            (
+                "culprit audit diff store --between 2026-06-10 2026-06-17",
+                "what changed from one day to another",
+            ),
+            ("culprit audit diff store-of-may store-of-june", "what changed between two stores"),
+        ],
     ),
     (
         "audit report",

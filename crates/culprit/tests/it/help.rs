@@ -49,6 +49,7 @@ pub(crate) const SUBCOMMANDS: [&str; 69] = [
     "audit bloat",
     "audit cap",
     "audit impact",
+    "audit diff",
     "audit report",
     "audit clean",
     "audit clean plan",

@@ -2,11 +2,14 @@
 
 use culprit_audit::robots::GroupBy;
 use culprit_audit::visits::day_text;
-use culprit_audit::{AuditStore, BloatReport, CapPoint, CapReport, Price, Sizes};
+use culprit_audit::{
+    AuditStore, BloatReport, CapPoint, CapReport, Price, Sizes, WriterGuard, writer_guards,
+};
+use culprit_report::{percent, size};
 use serde_json::{Value, json};
 
 use super::question::{Recognition, failure, open};
-use super::text::{SCHEMA, finding_text, findings_json, percent, put, put_json, size, table};
+use super::text::{SCHEMA, finding_text, findings_json, put, put_json, table};
 use crate::audit_args::{AuditBloatArgs, AuditCapArgs};
 use crate::failure::Failure;
 use crate::output::Talk;
@@ -245,10 +248,15 @@ fn document(report: &BloatReport, cost: Option<&Cost>, budget: Option<u64>) -> V
 pub(super) fn cap(args: &AuditCapArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
     let store = open(&args.store, talk)?;
     let report = culprit_audit::cap(&store, &args.path, args.limit).map_err(failure)?;
+    let guards = match args.guards {
+        true => writer_guards(&store, &report, &args.schema).map_err(failure)?,
+        false => Vec::new(),
+    };
     if json {
-        return put_json(&cap_document(&report));
+        return put_json(&cap_document(&report, &guards));
     }
-    put(&cap_text(&report))
+    let texts: String = guards.iter().map(|guard| format!("\n{}", guard.text)).collect();
+    put(&format!("{}{texts}", cap_text(&report)))
 }
 
 fn cap_text(report: &CapReport) -> String {
@@ -288,7 +296,8 @@ fn cap_text(report: &CapReport) -> String {
     text
 }
 
-fn cap_document(report: &CapReport) -> Value {
+fn cap_document(report: &CapReport, guards: &[WriterGuard]) -> Value {
+    let guard = |guard: &WriterGuard| json!({"target": guard.target, "text": guard.text});
     let point = |point: &CapPoint| {
         json!({
             "limit_bytes": point.limit,
@@ -307,5 +316,6 @@ fn cap_document(report: &CapReport) -> Value {
         "suggested_bytes": report.suggested,
         "container_max_bytes": report.container_max,
         "container_p999_bytes": report.container_p999,
+        "guards": guards.iter().map(guard).collect::<Vec<_>>(),
     })
 }

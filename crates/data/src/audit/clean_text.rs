@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use culprit_audit::clean::{Applied, GuardResult, Plan, Status, Undone, Verified};
+use culprit_report::size;
 use serde_json::{Value, json};
 
-use super::text::{SCHEMA, size, table};
+use super::text::{SCHEMA, table};
 
 /// Days and rows that are printed; the documents have all.
 const SHOWN: usize = 20;

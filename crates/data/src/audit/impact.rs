@@ -2,10 +2,11 @@
 
 use culprit_audit::robots::{GroupBy, RobotReport};
 use culprit_audit::{ImpactDay, ImpactReport, ImpactSums, impact};
+use culprit_report::{percent, size};
 use serde_json::{Value, json};
 
 use super::question::{Recognition, failure, open, recognised, recognised_text};
-use super::text::{SCHEMA, percent, put, put_json, size, table};
+use super::text::{SCHEMA, put, put_json, table};
 use crate::audit_args::AuditImpactArgs;
 use crate::failure::Failure;
 use crate::output::Talk;

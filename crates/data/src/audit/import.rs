@@ -1,6 +1,7 @@
 //! `culprit-data audit import`.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::AtomicBool;
 
 use culprit_audit::clean::CleanError;
 use culprit_audit::visits::Zone;
@@ -37,15 +38,7 @@ pub(crate) fn run(args: &AuditImportArgs, json: bool, talk: &Talk) -> Result<(),
             show(at);
         }
     };
-    let result = if options.format == SourceFormat::XdbPostgres {
-        let texts: Vec<String> =
-            args.sources.iter().map(|source| source.to_string_lossy().into_owned()).collect();
-        let dsns = database::dsns(&texts, args.password_file.as_deref())?;
-        import_postgres(&options, (&dsns, &args.schema), &stop, &mut progress)
-            .map_err(|error| from_database(&error))
-    } else {
-        import(&options, &stop, &mut progress).map_err(|error| failure(&error))
-    };
+    let result = imported(args, &options, &stop, &mut progress);
     if shows {
         // Back to the line's beginning, and clear it.
         let _ = write!(io::stderr(), "\r\x1b[K");
@@ -64,6 +57,26 @@ pub(crate) fn run(args: &AuditImportArgs, json: bool, talk: &Talk) -> Result<(),
         PrintError::Store(error) => failure(&error),
         PrintError::Stdout(error) => Failure::refused(format!("cannot write to stdout: {error}")),
     })
+}
+
+fn imported(
+    args: &AuditImportArgs,
+    options: &ImportOptions,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(ImportProgress),
+) -> Result<Imported, Failure> {
+    let texts = || -> Vec<String> {
+        args.sources.iter().map(|source| source.to_string_lossy().into_owned()).collect()
+    };
+    let password = args.password_file.as_deref();
+    match options.format {
+        SourceFormat::XdbPostgres => {
+            let dsns = database::dsns(&texts(), password)?;
+            import_postgres(options, (&dsns, &args.schema), stop, progress)
+                .map_err(|error| from_database(&error))
+        }
+        _ => import(options, stop, progress).map_err(|error| failure(&error)),
+    }
 }
 
 /// The failure of an import from a database.

@@ -5,6 +5,7 @@ mod bloat;
 mod clean;
 mod clean_text;
 mod database;
+mod diff;
 mod impact;
 mod import;
 mod orphans;
@@ -42,6 +43,7 @@ pub(crate) fn run(command: &AuditCommand, talk: &Talk) -> Result<(), Failure> {
         AuditAction::Bloat(args) => bloat::run(args, command.json, talk),
         AuditAction::Cap(args) => bloat::cap(args, command.json, talk),
         AuditAction::Impact(args) => impact::run(args, command.json, talk),
+        AuditAction::Diff(args) => diff::run(args, command.json, talk),
         AuditAction::Clean(args) => clean::run(args, command.json, talk),
     }
 }

@@ -1,10 +1,11 @@
 //! `culprit-data audit orphans`.
 
 use culprit_audit::{OrphanFacets, OrphanReport, orphans};
+use culprit_report::{percent, size};
 use serde_json::{Value, json};
 
 use super::question::{failure, open};
-use super::text::{SCHEMA, finding_text, findings_json, percent, put, put_json, size, table};
+use super::text::{SCHEMA, finding_text, findings_json, put, put_json, table};
 use crate::audit_args::AuditOrphansArgs;
 use crate::failure::Failure;
 use crate::output::Talk;

@@ -2,10 +2,11 @@
 
 use culprit_audit::fold::fold;
 use culprit_audit::robots::{Band, GroupBy, PRIOR, RobotGroup, RobotReport};
+use culprit_report::percent;
 use serde_json::{Value, json};
 
-use super::question::{Recognition, open, recognised, recognised_text};
-use super::text::{SCHEMA, finding_text, findings_json, percent, put, put_json, table};
+use super::question::{Recognition, failure, open, recognised, recognised_text};
+use super::text::{SCHEMA, finding_text, findings_json, put, put_json, table};
 use crate::audit_args::AuditRobotsArgs;
 use crate::failure::Failure;
 use crate::output::Talk;
@@ -38,8 +39,9 @@ pub(super) fn run(args: &AuditRobotsArgs, json: bool, talk: &Talk) -> Result<(),
         talk.say(&format!("printed {shown} of {} groups", groups.len()));
     }
     let groups = &groups[..shown];
+    let names = report.names(&store, groups).map_err(failure)?;
     if json {
-        return put_json(&document(&report, groups));
+        return put_json(&document(&report, groups, &names));
     }
     let mut text = head(&report);
     match &args.explain {
@@ -51,8 +53,11 @@ pub(super) fn run(args: &AuditRobotsArgs, json: bool, talk: &Talk) -> Result<(),
                 lists => format!("These lists have it: {lists}.\n"),
             });
         }
-        Some(_) => groups.iter().for_each(|group| text.push_str(&explained(group))),
-        None => text.push_str(&group_table(groups)),
+        Some(_) => groups
+            .iter()
+            .zip(&names)
+            .for_each(|(group, name)| text.push_str(&explained(group, name.as_deref()))),
+        None => text.push_str(&group_table(report.by, groups, &names)),
     }
     report.finding().iter().for_each(|finding| text.push_str(&finding_text(finding)));
     put(&text)
@@ -92,15 +97,26 @@ fn head(report: &RobotReport) -> String {
     text
 }
 
-fn name(group: &RobotGroup) -> String {
+fn user_agent(group: &RobotGroup) -> String {
     group.user_agent.clone().unwrap_or_else(|| "(several or no user agents)".to_owned())
 }
 
-fn group_table(groups: &[&RobotGroup]) -> String {
-    let row = |group: &&RobotGroup| {
+/// The heading of the names of groups; none where the user agent is the name.
+fn heading(by: GroupBy) -> Option<&'static str> {
+    match by {
+        GroupBy::UserAgent => None,
+        GroupBy::UserAgentAndNetwork => Some("network"),
+        GroupBy::Contact => Some("contact"),
+        GroupBy::Address => Some("address"),
+    }
+}
+
+fn group_table(by: GroupBy, groups: &[&RobotGroup], names: &[Option<String>]) -> String {
+    let heading = heading(by);
+    let row = |(group, name): (&&RobotGroup, &Option<String>)| {
         let counts = &group.counts;
         let signals: Vec<&str> = group.verdict.signals.iter().map(|signal| signal.id).collect();
-        vec![
+        let mut row = vec![
             group.verdict.band.name().to_owned(),
             format!("{:.1}", group.verdict.score),
             counts.interactions.to_string(),
@@ -108,17 +124,24 @@ fn group_table(groups: &[&RobotGroup]) -> String {
             counts.max_pages.to_string(),
             counts.days().to_string(),
             signals.join(" "),
-            name(group),
-        ]
+        ];
+        row.extend(heading.map(|_| name.clone().unwrap_or_else(|| "(unknown)".to_owned())));
+        row.push(user_agent(group));
+        row
     };
-    let headings =
-        ["verdict", "score", "visits", "visitors", "max pages", "days", "signals", "user agent"];
-    table(&headings, &groups.iter().map(row).collect::<Vec<_>>())
+    let mut headings =
+        vec!["verdict", "score", "visits", "visitors", "max pages", "days", "signals"];
+    headings.extend(heading);
+    headings.push("user agent");
+    table(&headings, &groups.iter().zip(names).map(row).collect::<Vec<_>>())
 }
 
-fn explained(group: &RobotGroup) -> String {
+fn explained(group: &RobotGroup, name: Option<&str>) -> String {
     let verdict = &group.verdict;
-    let mut text = format!("{}\n", name(group));
+    let mut text = format!("{}\n", user_agent(group));
+    if let Some(name) = name {
+        text = format!("{name}: {text}");
+    }
     let mut rows =
         vec![vec!["prior".to_owned(), format!("{PRIOR:+.1}"), String::new(), String::new()]];
     for signal in &verdict.signals {
@@ -132,7 +155,7 @@ fn explained(group: &RobotGroup) -> String {
     text
 }
 
-fn document(report: &RobotReport, groups: &[&RobotGroup]) -> Value {
+fn document(report: &RobotReport, groups: &[&RobotGroup], names: &[Option<String>]) -> Value {
     let band = |(band, sum): &(Band, culprit_audit::robots::BandSum)| {
         json!({
             "band": band.name(),
@@ -151,12 +174,16 @@ fn document(report: &RobotReport, groups: &[&RobotGroup]) -> Value {
         "groups_tested": report.groups.len(),
         "chance_hits": report.chance_hits,
         "bands": report.bands.iter().map(band).collect::<Vec<_>>(),
-        "groups": groups.iter().map(|group| group_json(group)).collect::<Vec<_>>(),
+        "groups": groups
+            .iter()
+            .zip(names)
+            .map(|(group, name)| group_json(group, name.as_deref()))
+            .collect::<Vec<_>>(),
         "findings": findings_json(report.finding().as_slice()),
     })
 }
 
-fn group_json(group: &RobotGroup) -> Value {
+fn group_json(group: &RobotGroup, name: Option<&str>) -> Value {
     let (counts, verdict) = (&group.counts, &group.verdict);
     let signal = |signal: &culprit_audit::robots::Fired| {
         json!({
@@ -167,6 +194,7 @@ fn group_json(group: &RobotGroup) -> Value {
         })
     };
     json!({
+        "name": name,
         "user_agent": group.user_agent,
         "band": verdict.band.name(),
         "score": verdict.score,

@@ -17,9 +17,9 @@ pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     let is_number = |at: usize| {
         let cells = rows.iter().filter_map(|row| row.get(at));
         cells.clone().next().is_some()
-            && cells
-                .clone()
-                .all(|cell| cell == "-" || cell.starts_with(|c: char| c.is_ascii_digit()))
+            && cells.clone().all(|cell| {
+                cell == "-" || cell.starts_with(|c: char| c == '<' || c.is_ascii_digit())
+            })
     };
     let width = |at: usize| {
         let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
@@ -43,21 +43,6 @@ pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
         text.push_str(&line(&row.iter().map(String::as_str).collect::<Vec<_>>()));
     }
     text
-}
-
-/// A share as people read it.
-pub(super) fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
-/// A size as people read it.
-#[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
-pub(super) fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let unit = (0..UNITS.len() - 1).find(|unit| bytes < 1 << (10 * (unit + 1)));
-    let unit = unit.unwrap_or(UNITS.len() - 1);
-    let value = bytes as f64 / (1u64 << (10 * unit)) as f64;
-    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
 /// A finding as text.
@@ -120,15 +105,9 @@ mod tests {
 
     #[test]
     fn numbers_stand_on_the_right() {
-        let rows = [vec!["a".to_owned(), "1".to_owned()], vec!["bc".to_owned(), "20 %".to_owned()]];
-        assert_eq!(table(&["x", "n"], &rows), "x      n\na      1\nbc  20 %\n");
-    }
-
-    #[test]
-    fn sizes_have_one_decimal() {
-        assert_eq!(
-            [size(0), size(1023), size(1536), size(5 << 30)],
-            ["0 B", "1023 B", "1.5 KiB", "5.0 GiB"]
-        );
+        let rows = [["a", "1"], ["bc", "20 %"], ["d", "<0.1 %"]];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+        let shown = "x        n\na        1\nbc    20 %\nd   <0.1 %\n";
+        assert_eq!(table(&["x", "n"], &rows), shown);
     }
 }

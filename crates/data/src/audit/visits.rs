@@ -5,10 +5,11 @@ use culprit_audit::visits::{
     Attribute, Bucket, PlaceSpec, Published, RobotVisits, VisitOptions, VisitReport, VisitRow,
     Zone, visits,
 };
+use culprit_report::percent;
 use serde_json::{Value, json};
 
 use super::question::{Recognition, failure, open, recognised, recognised_text};
-use super::text::{SCHEMA, finding_text, findings_json, percent, put, put_json, table};
+use super::text::{SCHEMA, finding_text, findings_json, put, put_json, table};
 use crate::audit_args::AuditVisitsArgs;
 use crate::failure::Failure;
 use crate::output::Talk;

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Stdio;
 
-use culprit_testkit::{program, stderr};
 use serde_json::Value;
+
+use crate::site::Site;
 
 /// The keys of each section; a key that refers to another section has all keys below it.
 pub(crate) fn documented() -> BTreeMap<String, BTreeSet<String>> {
@@ -82,17 +82,11 @@ const ELSEWHERE: [&str; 12] = [
 
 #[test]
 fn documents_of_audit_have_the_documented_keys() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = |arguments: &[&str]| -> Value {
-        let mut command = program(env!("CARGO_BIN_EXE_culprit-data"));
-        command.current_dir(folder.path()).arg("audit").args(arguments).arg("--json");
-        let output = command.stdin(Stdio::null()).output().unwrap();
-        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
-        serde_json::from_slice(&output.stdout).unwrap()
-    };
+    let site = Site::empty();
+    let run = |arguments: &[&str]| site.json(arguments);
     let sections = documented();
     let list = "INDEXCRAWL/1.4\nNever/0\n";
-    std::fs::write(folder.path().join("list"), list).unwrap();
+    std::fs::write(site.path("list"), list).unwrap();
     let commands: &[(&str, &[&str])] = &[
         ("audit sample", &["sample", "-o", "sample", "--interactions", "3000"]),
         ("audit import", &["import", "--from", "xdb-json", "sample/xdb-json", "-o", "store"]),
@@ -109,11 +103,9 @@ fn documents_of_audit_have_the_documented_keys() {
             &["bloat", "store", "--price", "0.1", "--replicas", "1", "--budget", "600"],
         ),
         ("audit report", &["report", "store", "-o", "page.html"]),
-        (
-            "audit cap",
-            &["cap", "store", "--path", "InteractionsCache.Referrers[]", "--limit", "512"],
-        ),
+        ("audit cap", &["cap", "store", "--path", "InteractionsCache.Referrers[]", "--guards"]),
         ("audit impact", &["impact", "store"]),
+        ("audit diff", &["diff", "store", "--between", "2026-06-01", "2026-06-10..2026-06-11"]),
         (
             "audit clean plan",
             &[

@@ -1,40 +1,15 @@
 //! `culprit-data audit report`: the page of a store.
 
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
-
-use serde_json::Value;
-use tempfile::TempDir;
-
-use crate::support::{program, stderr};
+use crate::site::Site;
+use crate::support::stderr;
 
 /// A user agent and a path that would be markup if they were not escaped.
 const HOSTILE: &str = "</script><img onerror=alert(1)><section id=x>";
 
-fn audit(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command: Command = program(env!("CARGO_BIN_EXE_culprit-data"));
-    command.current_dir(folder).arg("audit").args(arguments).stdin(Stdio::null());
-    command.output().unwrap()
-}
-
-fn works(folder: &Path, arguments: &[&str]) -> Output {
-    let output = audit(folder, arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
-    output
-}
-
-/// A folder with a store of a made-up export.
-fn sampled() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    works(folder.path(), &["sample", "-o", "sample", "--interactions", "4000"]);
-    works(folder.path(), &["import", "--from", "xdb-json", "sample/xdb-json", "-o", "store"]);
-    folder
-}
-
 /// The page, which is sound: no number that is none, each element closed, nothing loaded.
-fn page(folder: &Path, store: &str) -> String {
-    works(folder, &["report", store, "-o", "page.html"]);
-    let page = std::fs::read_to_string(folder.join("page.html")).unwrap();
+fn page(site: &Site, store: &str) -> String {
+    site.ok(&["report", store, "-o", "page.html"]);
+    let page = std::fs::read_to_string(site.path("page.html")).unwrap();
     for word in ["NaN", "\"inf", "\"-inf", "src=", "url(", "<script", "style=\""] {
         assert!(!page.contains(word), "{word}");
     }
@@ -48,16 +23,15 @@ fn page(folder: &Path, store: &str) -> String {
 
 #[test]
 fn a_page_has_every_picture_and_the_numbers_of_the_questions() {
-    let folder = sampled();
-    let page = page(folder.path(), "store");
+    let site = Site::sampled(4000, "xdb-json");
+    let page = page(&site, "store");
     for id in ["findings", "days", "map", "robots", "sizes", "limits"] {
         assert!(page.contains(&format!("<section id=\"{id}\"")), "{id}");
         assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
     }
     let pictures = page.matches("role=\"img\"").count();
     assert_eq!(pictures, 6, "visits, pages, map, robots, sizes, limits");
-    let impact = works(folder.path(), &["impact", "store", "--json"]);
-    let impact: Value = serde_json::from_slice(&impact.stdout).unwrap();
+    let impact = site.json(&["impact", "store"]);
     let visits = impact["before"]["visits"].as_u64().unwrap();
     assert!(page.contains(&format!("<td class=\"name\">{visits}</td>")), "{visits}");
     // Each day has a bar of people and one of robots, and a row.
@@ -70,7 +44,7 @@ fn a_page_has_every_picture_and_the_numbers_of_the_questions() {
 
 #[test]
 fn hostile_names_add_no_element() {
-    let folder = tempfile::tempdir().unwrap();
+    let site = Site::empty();
     let log = |agent: &str| -> String {
         let line = |at: u32| {
             format!(
@@ -83,10 +57,10 @@ fn hostile_names_add_no_element() {
     };
     for (name, agent) in [("hostile", HOSTILE), ("plain", "plain")] {
         let file = format!("{name}.log");
-        std::fs::write(folder.path().join(&file), log(agent)).unwrap();
-        works(folder.path(), &["import", "--from", "accesslog", &file, "-o", name]);
+        std::fs::write(site.path(&file), log(agent)).unwrap();
+        site.ok(&["import", "--from", "accesslog", &file, "-o", name]);
     }
-    let (hostile, plain) = (page(folder.path(), "hostile"), page(folder.path(), "plain"));
+    let (hostile, plain) = (page(&site, "hostile"), page(&site, "plain"));
     for tag in ["<img", "<section", "<svg", "<style"] {
         assert_eq!(hostile.matches(tag).count(), plain.matches(tag).count(), "{tag}");
     }
@@ -95,11 +69,11 @@ fn hostile_names_add_no_element() {
 
 #[test]
 fn a_page_that_cannot_be_written_leaves_nothing_behind() {
-    let folder = sampled();
-    let output = audit(folder.path(), &["report", "store", "-o", "missing/page.html"]);
+    let site = Site::sampled(4000, "xdb-json");
+    let output = site.run(&["report", "store", "-o", "missing/page.html"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("cannot write"), "{}", stderr(&output));
-    let output = audit(folder.path(), &["report", "sample", "-o", "page.html"]);
+    let output = site.run(&["report", "sample", "-o", "page.html"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(!folder.path().join("page.html").exists());
+    assert!(!site.path("page.html").exists());
 }

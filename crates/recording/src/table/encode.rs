@@ -34,6 +34,8 @@ pub(crate) enum Form {
     Part,
     /// Files that are compressed together: pages are left as they are.
     Unpacked,
+    /// Files that are read once and removed: nothing is computed that only makes them smaller.
+    Passing,
 }
 
 /// The Parquet file of one table.
@@ -115,7 +117,7 @@ fn field(column: &Column) -> Result<TypePtr, ParquetError> {
 
 fn properties(table: &Table, form: Form) -> WriterPropertiesBuilder {
     let compression = match form {
-        Form::Unpacked => Compression::UNCOMPRESSED,
+        Form::Unpacked | Form::Passing => Compression::UNCOMPRESSED,
         Form::Finished | Form::Part => Compression::ZSTD(ZstdLevel::default()),
     };
     let mut properties = WriterProperties::builder()
@@ -126,7 +128,10 @@ fn properties(table: &Table, form: Form) -> WriterPropertiesBuilder {
         .set_write_batch_size(BATCH_ROWS)
         .set_max_row_group_row_count(Some(GROUP_ROWS))
         .set_offset_index_disabled(true)
-        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_statistics_enabled(match form {
+            Form::Passing => EnabledStatistics::None,
+            _ => EnabledStatistics::Chunk,
+        })
         .set_key_value_metadata((form == Form::Finished).then(|| describe(table)));
     for column in table.columns {
         // Times and lengths hardly repeat: a dictionary of them costs a hash a value and is then
@@ -136,6 +141,8 @@ fn properties(table: &Table, form: Form) -> WriterPropertiesBuilder {
             properties = properties
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        } else if form == Form::Passing && column.ty == ColumnType::U32 {
+            properties = properties.set_column_dictionary_enabled(column.name.into(), false);
         }
     }
     properties

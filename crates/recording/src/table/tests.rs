@@ -59,7 +59,10 @@ fn decoded(bytes: &[u8]) -> Option<Vec<Every>> {
 #[test]
 fn every_type_comes_back() {
     for n in [0, 1, 2, 1000] {
-        assert_eq!(decoded(&encoded(n)), Some(rows(n)), "{n} rows");
+        for form in [Form::Finished, Form::Part, Form::Unpacked, Form::Passing] {
+            let bytes = encode(&Every::TABLE, Every::columns(&rows(n)), form).unwrap();
+            assert_eq!(decoded(&bytes), Some(rows(n)), "{n} rows, {form:?}");
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{Cells, Column, XdbRules, add_row};
 use crate::import::batch::Batch;
-use crate::json::{Problem, Scanner, decode};
+use crate::json::{Problem, Scanner};
 
 /// Reads the rows of a chunk that begins and ends between two objects.
 pub(crate) fn read_json(chunk: &[u8], rules: &XdbRules) -> Batch {
@@ -60,20 +60,17 @@ fn read_fields<'a>(scanner: &mut Scanner<'a>, cells: &mut Cells<'a>) -> Result<(
         scanner.expect(b':')?;
         let column = Column::named_after(last, name);
         last = column.or(last);
-        if scanner.peek() == Some(b'"') {
-            let (raw, escaped) = scanner.string()?;
-            if let Some(column) = column {
-                let value = if escaped {
-                    Cow::Owned(decode(raw, true).0.into_owned().into_bytes())
-                } else {
-                    Cow::Borrowed(raw)
-                };
-                cells.set(column, Some(value));
+        match (scanner.peek(), column) {
+            (Some(b'"'), Some(column)) => cells.set(column, Some(scanner.text()?)),
+            // What is in it is read, and judged, once.
+            (Some(b'{' | b'['), Some(column)) => {
+                cells.set(column, Some(Cow::Borrowed(scanner.nested()?)));
             }
-        } else {
-            let text = scanner.skip()?;
-            if let Some(column) = column {
-                cells.set(column, (text != b"null").then_some(Cow::Borrowed(text)));
+            (_, column) => {
+                let text = scanner.skip()?;
+                if let Some(column) = column {
+                    cells.set(column, (text != b"null").then_some(Cow::Borrowed(text)));
+                }
             }
         }
         if !scanner.accept(b',') {

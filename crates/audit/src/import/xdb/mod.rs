@@ -15,7 +15,7 @@ use crate::schema::{Initiator, OwnerKind, ParseState, TermKind};
 use crate::values::{guid, is_plausible, time, whole};
 
 pub(crate) use columns::{Cells, Column, DumpTable};
-pub(crate) use events::path_of;
+pub(crate) use events::{EVENTS, path_of};
 pub(crate) use json::read_json;
 pub(crate) use separated::{Header, Separation, csv_cell, read_separated};
 

@@ -4,9 +4,8 @@ use culprit_audit::visits::day_text;
 use culprit_audit::{ImpactDay, ImpactReport, ImpactSums};
 use culprit_model::Unit;
 use culprit_report::html::{Axis, Markup, Tick, area, below, beside, path, picture};
-use culprit_report::percent;
+use culprit_report::{percent, size};
 
-use super::super::text::size;
 use super::{PEOPLE, ROBOTS, exactly, legend, numbers, table};
 
 const WIDTH: f64 = 960.0;

@@ -26,11 +26,11 @@ use culprit_audit::{
 };
 use culprit_model::Finding;
 use culprit_report::html::{Frame, Markup, PAGE_STYLE, PLOT_STYLE, findings_section};
-use culprit_report::percent;
+use culprit_report::{percent, size};
 use serde_json::json;
 
 use super::question::{Recognition, failure, open};
-use super::text::{SCHEMA, findings_json, put, put_json, size};
+use super::text::{SCHEMA, findings_json, put, put_json};
 use crate::audit_args::AuditReportArgs;
 use crate::failure::Failure;
 use crate::output::Talk;

@@ -3,9 +3,8 @@
 use culprit_audit::{BloatReport, CapPoint, CapReport};
 use culprit_model::Unit;
 use culprit_report::html::{Axis, Markup, below, beside, line, path, picture, words};
-use culprit_report::percent;
+use culprit_report::{percent, size};
 
-use super::super::text::size;
 use super::bars::{Bar, bars};
 use super::{PEOPLE, ROBOTS, exactly, legend, numbers};
 

@@ -1,5 +1,7 @@
 //! The levels `label` and `store`, and what plans of all levels share.
 
+use culprit_audit::Store;
+use culprit_audit::schema::DayRollup;
 use serde_json::Value;
 
 use super::{Site, failed, files};
@@ -23,6 +25,15 @@ fn table_bytes(site: &Site) -> Vec<(String, Vec<u8>)> {
     named.filter(|(place, _)| !place.starts_with("runs/")).collect()
 }
 
+/// Interactions in the sums of days, with a label and without.
+fn day_sums(site: &Site) -> (u64, u64) {
+    let rows = Store::open(site.path("store")).unwrap().read::<DayRollup>().unwrap();
+    let sum = |labelled: bool| {
+        rows.iter().filter(|row| row.label.is_some() == labelled).map(|row| row.sessions).sum()
+    };
+    (sum(true), sum(false))
+}
+
 #[test]
 fn labels_leave_rows_out_of_reports_and_come_off_again() {
     let site = Site::new(2000);
@@ -43,6 +54,11 @@ fn labels_leave_rows_out_of_reports_and_come_off_again() {
     assert_eq!((&done["expected"], &done["seen"]), (after, after));
     assert_eq!(visits(&site, &[]), after["visits"]);
     assert_eq!(visits(&site, &["--with-labelled"]), all);
+    let (labelled, left) = day_sums(&site);
+    assert_eq!(
+        (Some(labelled), Some(left)),
+        (planned["interactions"].as_u64(), after["visits"].as_u64())
+    );
     let said = site.run(&["orphans", "store"]);
     assert!(culprit_testkit::stderr(&said).contains("left out by `culprit audit clean`"));
     // A second time changes nothing, and a second plan finds nothing.
@@ -71,6 +87,7 @@ fn a_store_is_rebuilt_without_the_rows_and_put_back() {
     );
     assert_eq!(visits(&site, &["--with-labelled"]), plan["plan"]["after"]["visits"]);
     assert_eq!(site.json(&apply), done, "a second time changes nothing");
+    assert_eq!(Some(day_sums(&site).1), plan["plan"]["after"]["visits"].as_u64());
     // The rebuilt store takes imports as the old one did: only the removed rows are new.
     let orphans = site.json(&["orphans", "store"]);
     assert!(orphans["contacts"].as_u64().unwrap() > 0, "{orphans}");

@@ -2,64 +2,27 @@
 
 mod kills;
 mod levels;
+mod limits;
 mod server;
 mod source;
 mod sources;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
-use culprit_testkit::{program, stderr, stdout};
-use serde_json::Value;
-use tempfile::TempDir;
+use culprit_testkit::{stderr, stdout};
 
-/// A sample, its store, and folders for plans.
-struct Site {
-    folder: TempDir,
-}
+use crate::site::Site;
 
 impl Site {
-    /// Makes a sample of this many visits and imports it.
+    /// A sample of this many visits as the tables of two databases, and its store.
     fn new(interactions: u32) -> Self {
-        let site = Self { folder: tempfile::tempdir().unwrap() };
-        let count = interactions.to_string();
-        site.ok(&["sample", "-o", "sample", "--interactions", &count, "--formats", "xdb-csv"]);
-        site.ok(&["import", "--from", "xdb-csv", "sample/xdb-csv", "-o", "store"]);
-        site
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        Self::sampled(interactions, "xdb-csv")
     }
 
     /// The folders of the sample's shards.
     fn shards(&self) -> [PathBuf; 2] {
         ["shard-0", "shard-1"].map(|shard| self.path("sample/xdb-csv").join(shard))
-    }
-
-    /// `culprit-data audit ARGUMENTS`, in this folder.
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = program(env!("CARGO_BIN_EXE_culprit-data"));
-        command.current_dir(self.folder.path()).arg("audit").args(arguments);
-        command.stdin(Stdio::null()).env_remove("PGPASSWORD");
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    /// What a command printed that succeeded.
-    fn ok(&self, arguments: &[&str]) -> String {
-        let output = self.run(arguments);
-        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
-        stdout(&output)
-    }
-
-    /// The document of a command that succeeded.
-    fn json(&self, arguments: &[&str]) -> Value {
-        let all = [arguments, &["--json"]].concat();
-        serde_json::from_str(&self.ok(&all)).unwrap()
     }
 
     /// A plan of this level for everything that is certain; what `--confirm` must say.

@@ -52,7 +52,7 @@ fn a_database_gives_the_store_that_its_export_gives() {
 
 #[test]
 fn no_message_has_a_password() {
-    let site = Site { folder: tempfile::tempdir().unwrap() };
+    let site = Site::empty();
     let secret = "s3cr3t-w0rd";
     for dsn in [
         format!("postgres://culprit:{secret}@127.0.0.1:1/xdb"),

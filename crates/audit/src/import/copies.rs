@@ -1,0 +1,113 @@
+//! Databases as sources: their tables are copied out as compressed CSV and read as the files of an
+//! export are. So a store from a database and one from its export are the same.
+//!
+//! The copies stand beside the store and are removed after the import; an import that was
+//! interrupted finds them again.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{ImportOptions, ImportProgress, Imported, import};
+use crate::clean::CleanError;
+use crate::error::Error;
+
+/// The tables that a store needs, in lower case.
+pub(super) const TABLES: [&str; 5] =
+    ["contactfacets", "contactidentifiers", "contacts", "interactionfacets", "interactions"];
+/// Level of zstd: copies are read once.
+const LEVEL: i32 = 1;
+
+/// Imports what `copy` writes to a folder, unless copies of an interrupted import are there. `ending`
+/// is what the folder's name ends with.
+pub(super) fn import_copies(
+    options: &ImportOptions,
+    ending: &str,
+    (stop, progress): (&AtomicBool, &mut dyn FnMut(ImportProgress)),
+    copy: impl FnOnce(&Path) -> Result<(), CleanError>,
+) -> Result<Imported, CleanError> {
+    let name = options.store.file_name().unwrap_or_default().to_string_lossy();
+    let spool = options.store.with_file_name(format!("{name}.{ending}"));
+    if !spool.exists() {
+        let new = spool.with_extension(format!("{ending}-new"));
+        remove(&new)?;
+        std::fs::create_dir_all(&new).map_err(|error| Error::io("create", &new, error))?;
+        if let Err(error) = copy(&new) {
+            // What failed matters more than what is left.
+            remove(&new).ok();
+            return Err(error);
+        }
+        std::fs::rename(&new, &spool).map_err(|error| Error::io("rename", &new, error))?;
+    }
+    let options = ImportOptions { sources: vec![spool.clone()], ..options.clone() };
+    let result = import(&options, stop, progress);
+    // An interrupted import goes on with the same copies.
+    if !matches!(result, Err(Error::Stopped { resumable: true })) {
+        remove(&spool)?;
+    }
+    Ok(result?)
+}
+
+fn remove(folder: &Path) -> Result<(), Error> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::io("remove", folder, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The folder of a database's copies, which is made. Names are sorted as numbers, so that the files
+/// are read in the order of the databases.
+pub(super) fn database_folder(spool: &Path, at: usize) -> Result<PathBuf, Error> {
+    let folder = spool.join(format!("database-{at:03}"));
+    std::fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
+    Ok(folder)
+}
+
+/// The copy of a table under way.
+pub(super) struct TableCopy<'a> {
+    path: PathBuf,
+    out: zstd::stream::write::Encoder<'static, File>,
+    stop: &'a AtomicBool,
+}
+
+impl<'a> TableCopy<'a> {
+    /// Begins the copy of a table.
+    pub(super) fn create(folder: &Path, table: &str, stop: &'a AtomicBool) -> Result<Self, Error> {
+        let path = folder.join(format!("{table}.csv"));
+        let failed = |error| Error::io("write", &path, error);
+        let file = File::create(&path).map_err(failed)?;
+        let out = zstd::stream::write::Encoder::new(file, LEVEL).map_err(failed)?;
+        Ok(Self { path, out, stop })
+    }
+
+    /// Ends it.
+    pub(super) fn finish(self) -> Result<(), Error> {
+        let path = self.path;
+        self.out.finish().map(drop).map_err(|error| Error::io("write", &path, error))
+    }
+
+    /// The error of a failed copy: what failed after the user stopped the program is no error of
+    /// the database.
+    pub(super) fn error(stop: &AtomicBool, error: CleanError) -> CleanError {
+        match stop.load(Ordering::Relaxed) {
+            true => Error::Stopped { resumable: false }.into(),
+            false => error,
+        }
+    }
+}
+
+impl Write for TableCopy<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(io::Error::other("interrupted"));
+        }
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
