@@ -38,6 +38,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "a timed sleep: it ends by itself",
         "a wait during which no thread of the process works",
         "a launcher that waits for the thread that runs the program",
+        "a wait during most of which other recorded programs work, too: listed as `info`",
         "time in which B waits for a CPU: see `run-queue`",
         "a thread that no record names",
     ],
@@ -118,7 +119,8 @@ impl Rule for WaitOnThread {
             let key = t.key.0;
             let left = works
                 .get(&evidence.process(key))
-                .is_some_and(|work| is_left_over(evidence, work, &t.segments));
+                .is_some_and(|work| is_left_over(evidence, work, &t.segments))
+                || is_parallel(evidence, &evidence.work, &t.segments);
             let claim = told(evidence, t)?;
             Some(if left { Claim { at_most: Severity::Info, ..claim } } else { claim })
         };
@@ -300,6 +302,22 @@ mod tests {
         scene.wait(main, 700, Cause::Lock, JOIN, End::By(ThreadId(1)));
         scene.run(main, 200, Cause::CpuUser, "main;finish");
         scene.done()
+    }
+
+    #[test]
+    fn a_wait_in_which_another_program_works_too_is_information() {
+        let mut scene = Scene::default();
+        let main = scene.program("load", None, 0);
+        let process = scene.recording.thread(main).process;
+        let client = scene.thread(process, "client", 0);
+        let server = scene.program("server", Some(main), 0);
+        for step in 0..10 {
+            scene.run(client, 100, Cause::CpuUser, &format!("clone3;ask{step}"));
+            scene.run(server, 100, Cause::CpuUser, &format!("main;answer{step}"));
+        }
+        scene.wait(main, 1000, Cause::Lock, JOIN, End::By(client));
+        let found = first(&scene.done(), "wait-on-thread").expect("found");
+        assert_eq!(found.severity, culprit_model::Severity::Info);
     }
 
     #[test]
