@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-pub(crate) const SUBCOMMANDS: [&str; 69] = [
+pub(crate) const SUBCOMMANDS: [&str; 70] = [
     "why",
     "bench",
     "bench cmd",
