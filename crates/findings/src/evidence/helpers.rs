@@ -35,7 +35,8 @@ impl Helpers {
     pub(super) fn of(recording: &Recording, stacks: &Stacks, serving: &Serving) -> Self {
         let mut helpers = Self::default();
         let is_outside = |row: &&Interval| {
-            is_outside(stacks, row) && serving.for_requests(recording, stacks, row).is_none()
+            is_outside(recording, stacks, row)
+                && serving.for_requests(recording, stacks, row).is_none()
         };
         for row in recording.intervals.iter().filter(is_outside) {
             let (from, to) = (row.start, row.start + row.duration);
@@ -67,13 +68,18 @@ impl Helpers {
 }
 
 /// True for a wait that somebody outside of the process ends, or a resolver's limit.
-fn is_outside(stacks: &Stacks, row: &Interval) -> bool {
+fn is_outside(recording: &Recording, stacks: &Stacks, row: &Interval) -> bool {
     let within = |family| stacks.in_family(row.stack, family);
     if within(Family::Resolver) {
         return row.cause.is_blocked();
     }
-    let by_peer = row.waker.is_some() || row.woken_by == Some(WakeSource::Network);
-    row.cause == Cause::Net && by_peer && !within(Family::Accept) && !stacks.writes(row.stack)
+    let process = |thread: ThreadId| recording.thread(thread).process;
+    let by_peer = row.waker.is_some_and(|by| process(by) != process(row.thread))
+        || row.woken_by == Some(WakeSource::Network);
+    matches!(row.cause, Cause::Net | Cause::Poll)
+        && by_peer
+        && !within(Family::Accept)
+        && !stacks.writes(row.stack)
 }
 
 #[cfg(test)]

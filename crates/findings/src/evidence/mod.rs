@@ -368,7 +368,13 @@ impl<'a> Evidence<'a> {
     /// segment's own where it is in a function of the application, else the innermost wait around it
     /// that is.
     pub(crate) fn requester(&self, segment: &Segment) -> Segment {
-        let is_asked = |id: IntervalId| self.chores.application(self.interval(id).stack).is_some();
+        // Another process asks for its work, and not for what its runtime does by the way.
+        let process = self.process(self.of_segment(segment).thread);
+        let is_asked = |id: IntervalId| {
+            let interval = self.interval(id);
+            self.process(interval.thread) == process
+                && self.chores.application(interval.stack).is_some()
+        };
         let waits = self.chain.links(segment).map(|link| link.wait);
         let own = std::iter::once(segment.interval);
         let interval = own.chain(waits).find(|id| is_asked(*id)).unwrap_or(segment.interval);

@@ -129,10 +129,11 @@ impl Sources<'_> {
 fn asks_after(sources: &Sources<'_>, rounds: &[IntervalId]) -> f64 {
     let Sources { recording, stacks, .. } = *sources;
     let is_answer = |row: &Interval| {
-        row.cause == Cause::Net
-            && row.waker.is_none()
-            && row.woken_by == Some(WakeSource::Network)
-            && !stacks.in_family(row.stack, Family::Accept)
+        let by_other = match row.waker {
+            Some(by) => !recording.thread(by).recorded,
+            None => row.woken_by == Some(WakeSource::Network),
+        };
+        row.cause == Cause::Net && by_other && !stacks.in_family(row.stack, Family::Accept)
     };
     let between = rounds.windows(2).filter(|pair| {
         let own = recording.intervals[pair[0].index()].thread;
