@@ -4,8 +4,8 @@ use culprit_audit::fold::fold;
 use culprit_audit::robots::{Band, GroupBy, PRIOR, RobotGroup, RobotReport};
 use serde_json::{Value, json};
 
-use super::question::{Recognition, open, recognised, recognised_text};
-use super::text::{SCHEMA, finding_text, findings_json, percent, put, put_json, table};
+use super::question::{Recognition, open, put_json_of, put_of, recognised, recognised_text};
+use super::text::{SCHEMA, finding_text, findings_json, percent, table};
 use crate::audit_args::AuditRobotsArgs;
 use crate::failure::Failure;
 use crate::output::Talk;
@@ -39,7 +39,7 @@ pub(super) fn run(args: &AuditRobotsArgs, json: bool, talk: &Talk) -> Result<(),
     }
     let groups = &groups[..shown];
     if json {
-        return put_json(&document(&report, groups));
+        return put_json_of(&store, document(&report, groups), talk);
     }
     let mut text = head(&report);
     match &args.explain {
@@ -55,7 +55,7 @@ pub(super) fn run(args: &AuditRobotsArgs, json: bool, talk: &Talk) -> Result<(),
         None => text.push_str(&group_table(groups)),
     }
     report.finding().iter().for_each(|finding| text.push_str(&finding_text(finding)));
-    put(&text)
+    put_of(&store, &text, talk)
 }
 
 fn head(report: &RobotReport) -> String {

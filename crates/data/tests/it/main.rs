@@ -12,4 +12,5 @@ mod beside;
 mod clean;
 mod failures;
 mod output;
+mod spark;
 mod support;
