@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use culprit_model::Row;
-use culprit_query::{Dataset, Limits, Parameter, Rows, Stop, TableFiles, Value, with_parameters};
+use culprit_query::{
+    Checked, Dataset, Engine, Limits, Parameter, Rows, Stop, TableFiles, Value, with_parameters,
+};
 use thiserror::Error;
 
 use crate::questions::text;
@@ -21,6 +23,9 @@ pub enum AuditError {
         /// Why not.
         why: String,
     },
+    /// The engine cannot be used.
+    #[error(transparent)]
+    Engine(culprit_query::Error),
     /// The question failed.
     #[error("the question `{question}` failed: {source}")]
     Question {
@@ -87,6 +92,22 @@ impl AuditStore {
             }
         }
         Self { dataset: Dataset::new(tables, limits), stop, leaves_out: true }
+    }
+
+    /// The same store, whose questions an engine answers. `folder` is that of the store. Each answer is
+    /// compared with that of this machine for some of the files, chosen at random.
+    ///
+    /// # Errors
+    /// When the engine cannot be reached or used.
+    pub fn on(self, engine: Engine, folder: &Path) -> Result<Self, AuditError> {
+        let dataset = self.dataset.on(engine, folder, &self.stop).map_err(AuditError::Engine)?;
+        Ok(Self { dataset, ..self })
+    }
+
+    /// What was compared with an engine's answers so far; none without an engine.
+    #[must_use]
+    pub fn checked(&self) -> Option<Checked> {
+        self.dataset.checked()
     }
 
     /// The same store, with the rows that labels leave out.

@@ -300,14 +300,30 @@ pub(crate) fn whole_view(
     })
 }
 
-/// The sum of a folder's recordings.
+/// The sum of a folder's recordings, or of a folder of tables.
+///
+/// # Errors
+/// When nothing in it can be used.
+pub(crate) fn folder_sum(
+    recordings: &RecordingsArg,
+    given: &Filter,
+    output: &Output,
+) -> Result<(Recording, FleetFacts), Failure> {
+    let RecordingsArg { recording: path, by, engine } = recordings;
+    match fleet::is_tables(path) {
+        true => fleet::add_up_tables(path, by.as_ref(), (given, engine), output),
+        false => fleet::add_up(path, by.as_ref(), given, output),
+    }
+}
+
+/// The sum of a folder's recordings for a view.
 fn folder(
     recordings: &RecordingsArg,
     given: &Filter,
     output: &Output,
 ) -> Result<LoadedRecording, Failure> {
-    let RecordingsArg { recording: path, by } = recordings;
-    let (recording, facts) = fleet::add_up(path, by.as_ref(), given, output)?;
+    let path = &recordings.recording;
+    let (recording, facts) = folder_sum(recordings, given, output)?;
     if let Some(warning) = losses::warning(path, &losses::lines(&recording.losses)) {
         output.warn(&warning);
     }

@@ -11,6 +11,7 @@ mod bench;
 mod casebook;
 mod clock;
 mod commands;
+mod companion;
 mod digest;
 mod doctor;
 mod failure;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::audit_args::AuditArgs;
+use crate::engine_args::EngineArgs;
+use crate::fleet::FleetArgs;
 
 /// Answers SQL about recordings and questions about analytics data; `culprit sql` and `culprit
 /// audit` run this program.
@@ -23,6 +25,9 @@ pub(crate) enum Command {
     Sql(SqlArgs),
     /// Import analytics data and ask what is in it
     Audit(AuditCommand),
+    /// Add up the tables of a folder of recordings, for views of `culprit`
+    #[command(hide = true)]
+    Fleet(FleetArgs),
 }
 
 /// Arguments of `audit`, with the options that `culprit` has for every subcommand.
@@ -42,7 +47,7 @@ pub(crate) struct AuditCommand {
 /// Arguments of `sql`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SqlArgs {
-    /// Recordings or folders of recordings, then the question. `-` reads the question from stdin
+    /// Recordings or folders of recordings, or a folder of tables; then the question. `-` reads the question from stdin
     #[arg(value_name = "REC... QUESTION")]
     pub(crate) words: Vec<String>,
     /// Read the question from a file; `-` is stdin. All arguments are then recordings
@@ -60,6 +65,9 @@ pub(crate) struct SqlArgs {
     /// Memory limit for the tables and the computation, in MiB. By default, half of the machine's
     #[arg(long, value_name = "MIB")]
     pub(crate) memory: Option<u64>,
+    /// Who answers.
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
     /// Print no summaries on stderr. Errors and warnings are still printed
     #[arg(long, short)]
     pub(crate) quiet: bool,

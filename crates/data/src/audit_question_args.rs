@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::super::engine_args::EngineArgs;
+
 /// A store and what its questions may take.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StoreArgs {
@@ -16,6 +18,9 @@ pub(crate) struct StoreArgs {
     /// Count also the rows that `culprit audit clean` labelled
     #[arg(long)]
     pub(crate) with_labelled: bool,
+    /// Who answers.
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
 }
 
 /// How robots are recognised.

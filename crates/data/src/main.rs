@@ -13,11 +13,15 @@ use clap::Parser as _;
 mod args;
 mod audit;
 mod audit_args;
+mod engine;
+mod engine_args;
 mod failure;
+mod fleet;
 mod interrupt;
 mod output;
 mod sql;
 mod surroundings;
+mod table_folder;
 
 use args::{Cli, Command};
 use output::Talk;
@@ -45,11 +49,21 @@ fn main() -> ExitCode {
             let result = audit::run(command, &talk);
             (talk, command.json, result)
         }
+        Command::Fleet(args) => {
+            let talk = Talk::new(args.quiet);
+            let result = fleet::run(args, &talk);
+            (talk, false, result)
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            talk.failure(&failure, json);
+            if let Command::Fleet(_) = cli.command {
+                // `culprit` reads it, and says it.
+                talk.document(&failure);
+            } else {
+                talk.failure(&failure, json);
+            }
             failure.code().into()
         }
     }

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 
 use culprit_engine::losses;
 use culprit_model::Recording;
-use culprit_query::{Answer, Limits, Stop, Store};
+use culprit_query::{Answer, Checked, Dataset, Limits, Stop, Store};
 
 use crate::args::SqlArgs;
+use crate::engine::say_checked;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{Csv, Json, Limit, Table, Talk, print};
+use crate::table_folder::tables;
 
 /// Rows of a table that are printed when nobody says how many: two screens.
 const TABLE_ROWS: u64 = 100;
@@ -27,10 +29,26 @@ pub(crate) fn run(args: &SqlArgs, talk: &Talk) -> Result<(), Failure> {
     let stop = Stop::default();
     let pulled = stop.clone();
     interrupt::watch(move || pulled.pull())?;
-    let (recordings, question) = split(args)?;
-    let store = Store::open(&recordings, finish, limits(args.memory))?;
-    let mut answer = store.ask(&question, &stop)?;
+    let (paths, question) = split(args)?;
+    let (mut answer, checked) = match table_folder(&paths, args, &stop)? {
+        Some(dataset) => {
+            let answer = dataset.ask(&question, &stop)?;
+            (answer, dataset.checked())
+        }
+        None => (Store::open(&paths, finish, limits(args.memory))?.ask(&question, &stop)?, None),
+    };
     tell_losses(&answer, talk);
+    say_checked(checked.as_ref(), talk);
+    show(&mut answer, checked, args, talk)
+}
+
+/// Prints an answer in the form that is asked for.
+fn show(
+    answer: &mut Answer,
+    checked: Option<Checked>,
+    args: &SqlArgs,
+    talk: &Talk,
+) -> Result<(), Failure> {
     let rows = match args.limit {
         Some(0) => None,
         Some(rows) => Some(rows),
@@ -38,9 +56,44 @@ pub(crate) fn run(args: &SqlArgs, talk: &Talk) -> Result<(), Failure> {
     };
     let limit = Limit::new(rows);
     match (args.json, args.csv) {
-        (true, _) => print(&mut answer, Json::default(), limit, talk),
-        (_, true) => print(&mut answer, Csv, limit, talk),
-        _ => print(&mut answer, Table::default(), limit, talk),
+        (true, _) => print(answer, Json::new(checked), limit, talk),
+        (_, true) => print(answer, Csv, limit, talk),
+        _ => print(answer, Table::default(), limit, talk),
+    }
+}
+
+/// The tables of a folder that holds no recordings; none where recordings are named.
+///
+/// # Errors
+/// When tables and recordings are mixed, or an engine is to read recordings.
+fn table_folder(
+    paths: &[PathBuf],
+    args: &SqlArgs,
+    stop: &Stop,
+) -> Result<Option<Dataset>, Failure> {
+    let engine = args.engine.engine()?;
+    let mut found = Vec::new();
+    for path in paths {
+        found.extend(tables(path)?.map(|tables| (path, tables)));
+    }
+    match (found.pop(), engine) {
+        (Some((folder, tables)), engine) if paths.len() == 1 => {
+            let dataset = Dataset::new(tables, limits(args.memory));
+            Ok(Some(match engine {
+                Some(engine) => dataset.on(engine, folder, stop)?,
+                None => dataset,
+            }))
+        }
+        (Some((folder, _)), _) => {
+            let what = format!("cannot use the tables in `{}` with others", folder.display());
+            Err(Failure::bad_input(what).hint("give one folder of tables, or only recordings"))
+        }
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(Failure::bad_input(
+            "cannot use `--engine`: an engine reads Parquet files, not recordings",
+        )
+        .hint("`culprit export FOLDER --to tables -o TABLES` makes tables of recordings")
+        .hint("give one folder of tables, or the folder of an analytics store")),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use culprit_model::{Loss, Recording};
+use culprit_model::{Loss, Recording, Table};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::Schema;
 use datafusion::execution::SendableRecordBatchStream;
@@ -14,7 +14,7 @@ use crate::engine::{problem, within};
 use crate::error::Error;
 use crate::question::unknown;
 use crate::runtime::{Stop, Threads};
-use crate::schema::{UNIT, tables};
+use crate::schema::{UNIT, stored_columns, tables};
 use crate::sources::Source;
 use crate::store::Limits;
 use crate::value::{Value, type_name, values};
@@ -161,6 +161,25 @@ impl Answer {
         };
         let rows = view.columns.iter().map(|c| row([c.name, c.ty, c.unit, &c.doc])).collect();
         Ok(Self::ready(&["column", "type", "unit", "meaning"], rows))
+    }
+
+    /// Those of some tables whose name is like a pattern.
+    pub(crate) fn of_declared(tables: &[Table], like: Option<&str>) -> Self {
+        let text = |text: &str| Value::Text(text.to_owned());
+        let rows = tables
+            .iter()
+            .filter(|table| like.is_none_or(|like| is_like(table.name, like)))
+            .map(|table| vec![text(table.name), text("table"), text(&sentence(table.doc))])
+            .collect();
+        Self::ready(&["name", "kind", "meaning"], rows)
+    }
+
+    /// Every column of a table that belongs to no recording.
+    pub(crate) fn of_stored_columns(table: &Table) -> Self {
+        let row = |cells: [&str; 4]| cells.iter().map(|c| Value::Text((*c).to_owned())).collect();
+        let columns = stored_columns(table);
+        let rows = columns.iter().map(|c| row([c.name, c.ty, &c.unit, &c.doc])).collect();
+        Self::ready(&["column", "type", "unit", "meaning"], rows)
     }
 
     fn ready(names: &[&str], rows: Vec<Vec<Value>>) -> Self {

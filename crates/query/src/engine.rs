@@ -130,8 +130,15 @@ pub(crate) async fn plan(
 }
 
 /// An error of DataFusion in our words; the limit of memory is not known here.
-#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 pub(crate) fn problem(error: DataFusionError) -> Error {
+    let error = match error {
+        // It was one of ours before.
+        DataFusionError::External(error) => match error.downcast::<Error>() {
+            Ok(ours) => return *ours,
+            Err(error) => DataFusionError::External(error),
+        },
+        error => error,
+    };
     match error.find_root() {
         DataFusionError::ResourcesExhausted(why) => {
             Error::Memory { limit_mib: 0, who: consumers(why) }

@@ -103,6 +103,79 @@ pub enum Error {
     /// [`Stop`](crate::Stop) was pulled.
     #[error("the question was stopped")]
     Stopped,
+    /// The address of an engine cannot be read.
+    #[error("cannot read the address of the engine: {why}")]
+    Address {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Nobody answers at the address of an engine, or the connection broke.
+    #[error("cannot reach the engine at {address}: {why}")]
+    Unreachable {
+        /// Where.
+        address: String,
+        /// Why.
+        why: String,
+    },
+    /// The engine does not let this user ask.
+    #[error("the engine at {address} refused: {why}")]
+    EngineRefused {
+        /// Where.
+        address: String,
+        /// What it said.
+        why: String,
+    },
+    /// What answers is no server of Spark Connect, or one that is too old.
+    #[error("cannot use {address} as an engine: {why}")]
+    NoSparkConnect {
+        /// Where.
+        address: String,
+        /// Why.
+        why: String,
+    },
+    /// The engine could not answer.
+    #[error("the engine at {address} failed: {why}")]
+    EngineFailed {
+        /// Where.
+        address: String,
+        /// What it said.
+        why: String,
+        /// True when the question is wrong, not the engine.
+        is_input: bool,
+    },
+    /// The engine cannot read the files of a table.
+    #[error("the engine at {address} cannot read the table `{table}`: {why}")]
+    EngineTable {
+        /// Where.
+        address: String,
+        /// The table.
+        table: &'static str,
+        /// What it said.
+        why: String,
+    },
+    /// A file cannot be named so that an engine finds it.
+    #[error("cannot give the engine the path `{}`: {why}", path.display())]
+    EnginePath {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// The engine and this machine computed different rows.
+    #[error(
+        "the engine at {address} gave another answer than this machine for the slice `{slice}`: \
+         {there} there, {here} here"
+    )]
+    Differs {
+        /// Where.
+        address: String,
+        /// Which files.
+        slice: String,
+        /// What differs first, as it was computed here.
+        here: String,
+        /// The same as the engine has it.
+        there: String,
+    },
     /// The machine refused threads.
     #[error("cannot start threads for the answer: {0}")]
     Threads(std::io::Error),
@@ -165,6 +238,35 @@ impl Error {
                     "give a recording before the question: culprit sql run.culprit \"...\"".into(),
                 )]
             }
+            Self::Address { .. } => {
+                vec![Some("give `--engine sc://HOST:PORT`, or `sc://HOST:PORT/;token=...`".into())]
+            }
+            Self::Unreachable { .. } => vec![Some(
+                "start the engine's Spark Connect server, or correct `--engine`; docs/spark.md shows both"
+                    .into(),
+            )],
+            Self::EngineRefused { .. } => vec![Some(
+                "give a valid token in the address: sc://HOST:PORT/;use_ssl=true;token=...".into(),
+            )],
+            Self::NoSparkConnect { .. } => vec![
+                Some("give the port of Spark Connect, by default 15002".into()),
+                Some("a server with TLS needs `/;use_ssl=true` at the end of the address".into()),
+            ],
+            Self::EngineTable { .. } => vec![Some(
+                "give `--engine-path` the folder as the engine sees it, such as s3a://bucket/store"
+                    .into(),
+            )],
+            Self::EnginePath { .. } => {
+                vec![Some("rename the folder, or copy it to another place".into())]
+            }
+            Self::Differs { .. } => vec![
+                Some("do not use the engine's answers before the reason is known".into()),
+                Some(
+                    "a question that may give several answers differs, too: `LIMIT` without a full \
+                     `ORDER BY`, `random()`, or `/` between whole numbers (write `/ 1e0`)"
+                        .into(),
+                ),
+            ],
             Self::Empty => {
                 vec![Some("give a question such as \"SELECT * FROM thread_states\"".to_owned())]
             }
@@ -178,7 +280,17 @@ impl Error {
     /// True when the machine refused, not the input.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::Memory { .. } | Self::Threads(_))
+        match self {
+            Self::EngineFailed { is_input, .. } => !is_input,
+            Self::Memory { .. }
+            | Self::Threads(_)
+            | Self::Unreachable { .. }
+            | Self::EngineRefused { .. }
+            | Self::NoSparkConnect { .. }
+            | Self::EngineTable { .. }
+            | Self::Differs { .. } => true,
+            _ => false,
+        }
     }
 }
 

@@ -19,6 +19,9 @@
 //! A [`Dataset`] names tables in Parquet files that belong to no recording. Its questions may use the
 //! disk, and take typed parameters ([`with_parameters`]).
 //!
+//! A dataset's questions can be put to a cluster instead: [`Dataset::on`], an Apache Spark over Spark
+//! Connect. A slice of each answer is computed here as well.
+//!
 //! Schema, views and worked questions are declared here; docs/sql.md is generated from them.
 
 mod answer;
@@ -35,6 +38,7 @@ mod questions;
 mod runtime;
 mod schema;
 mod sources;
+mod spark;
 mod store;
 mod tables;
 mod value;
@@ -48,6 +52,7 @@ pub use questions::{Question, questions};
 pub use runtime::Stop;
 pub use schema::{SqlColumn, SqlTable, tables};
 pub use sources::{Source, sources};
+pub use spark::{Checked, Engine, SparkAddress};
 pub use store::{Limits, Store};
 pub use value::Value;
 pub use views::{View, ViewColumn, documented, views};

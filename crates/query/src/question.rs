@@ -137,6 +137,19 @@ fn named(statement: &Statement) -> Result<BTreeSet<String>, Error> {
     Ok(names)
 }
 
+/// The text whose rows two engines must agree on, from a question that they both read: without the
+/// last `LIMIT`, which may choose among equal rows. None for what is about the engine, such as `EXPLAIN`.
+pub(crate) fn comparable(statement: &Statement, text: &str) -> Option<String> {
+    let Statement::Statement(sql) = statement else { return None };
+    let Sql::Query(query) = sql.as_ref() else { return None };
+    if query.limit_clause.is_none() && query.fetch.is_none() {
+        return Some(text.to_owned());
+    }
+    let mut all = query.clone();
+    (all.limit_clause, all.fetch, all.order_by) = (None, None, None);
+    Some(all.to_string())
+}
+
 /// The views that names stand for, each after those that it names itself, and all tables behind
 /// them.
 ///
@@ -179,6 +192,11 @@ pub(crate) fn unknown(name: &str) -> Error {
     let views = views();
     let tables = schema::declared();
     let known = tables.iter().map(|table| table.name).chain(views.iter().map(|view| view.name));
+    unknown_among(name, known)
+}
+
+/// There is no such table among these.
+pub(crate) fn unknown_among<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
     let last = name.rsplit('.').next().unwrap_or(name);
     Error::UnknownTable { name: name.to_owned(), near: near(last, known) }
 }
@@ -250,6 +268,19 @@ mod tests {
         assert!(matches!(parse("  -- nothing\n"), Err(Error::Empty)));
         assert!(matches!(parse("SELECT 1; SELECT 2"), Err(Error::Several { count: 2 })));
         assert!(matches!(parse(&"(".repeat(5000)), Err(Error::Syntax { .. })));
+    }
+
+    #[test]
+    fn what_two_engines_must_agree_on_has_no_last_limit() {
+        let of = |text: &str| match parse(text) {
+            Ok(Asked::Rows { statement, .. }) => comparable(&statement, text),
+            other => panic!("{other:?}"),
+        };
+        let same = "SELECT a FROM (SELECT a FROM t ORDER BY a LIMIT 2) ORDER BY a";
+        assert_eq!(of(same).as_deref(), Some(same));
+        let limited = "WITH t AS (SELECT 1 AS a) SELECT a FROM t ORDER BY a LIMIT 3 OFFSET 1";
+        assert_eq!(of(limited).as_deref(), Some("WITH t AS (SELECT 1 AS a) SELECT a FROM t"));
+        assert_eq!(of("EXPLAIN SELECT 1"), None);
     }
 
     #[test]

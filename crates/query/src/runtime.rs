@@ -32,9 +32,12 @@ impl Stop {
     }
 }
 
-/// Threads of one question. Dropping them waits for nobody.
+/// Threads of one question, or of a connection. Dropping the last handle waits for nobody.
+#[derive(Debug, Clone)]
+pub(crate) struct Threads(Arc<Owned>);
+
 #[derive(Debug)]
-pub(crate) struct Threads(Option<Runtime>);
+struct Owned(Option<Runtime>);
 
 impl Threads {
     /// As many as may run at once.
@@ -43,8 +46,9 @@ impl Threads {
             .worker_threads(count.max(1))
             .thread_stack_size(STACK_BYTES)
             .thread_name("culprit-query")
+            .enable_all()
             .build();
-        runtime.map(|runtime| Self(Some(runtime))).map_err(Error::Threads)
+        runtime.map(|runtime| Self(Arc::new(Owned(Some(runtime))))).map_err(Error::Threads)
     }
 
     /// Waits for work that is done by the threads, or for the stop.
@@ -53,7 +57,7 @@ impl Threads {
         stop: &Stop,
         work: impl Future<Output = Result<T, Error>> + Send + 'static,
     ) -> Result<T, Error> {
-        let Some(runtime) = &self.0 else { return Err(Error::Stopped) };
+        let Some(runtime) = &self.0.0 else { return Err(Error::Stopped) };
         let work = runtime.spawn(work);
         runtime.block_on(async {
             tokio::select! {
@@ -70,7 +74,7 @@ impl Threads {
         stop: &Stop,
         from: &mut Receiver<T>,
     ) -> Result<Option<T>, Error> {
-        let Some(runtime) = &self.0 else { return Err(Error::Stopped) };
+        let Some(runtime) = &self.0.0 else { return Err(Error::Stopped) };
         runtime.block_on(async {
             tokio::select! {
                 biased;
@@ -82,13 +86,13 @@ impl Threads {
 
     /// Lets the threads do something meanwhile.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        if let Some(runtime) = &self.0 {
+        if let Some(runtime) = &self.0.0 {
             runtime.spawn(work);
         }
     }
 }
 
-impl Drop for Threads {
+impl Drop for Owned {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();

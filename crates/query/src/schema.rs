@@ -93,6 +93,11 @@ fn describe(table: &Table) -> SqlTable {
     SqlTable { name: table.name, doc: table.doc, columns }
 }
 
+/// The columns of a table that belongs to no recording.
+pub(crate) fn stored_columns(table: &Table) -> Vec<SqlColumn> {
+    table.columns.iter().map(column).collect()
+}
+
 fn column(column: &Column) -> SqlColumn {
     let words = match column.ty {
         ColumnType::Label(words) => words,

@@ -24,5 +24,6 @@ mod refresh;
 mod robots;
 mod rows;
 mod samples;
+mod spark;
 mod support;
 mod visits;

@@ -80,13 +80,13 @@ fn duckdb(sample: &Imported, asked: &[(String, String)]) -> Result<Vec<serde_jso
 
 /// A cell that both engines write alike; hashes fill 64 bits, which one of them calls negative.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
-enum Cell {
+pub(crate) enum Cell {
     Null,
     Number(f64),
     Text(String),
 }
 
-fn ours(value: &Value) -> Cell {
+pub(crate) fn ours(value: &Value) -> Cell {
     match value {
         Value::Null => Cell::Null,
         Value::Int(number) => Cell::Number(number.cast_unsigned() as f64),
@@ -109,13 +109,13 @@ fn theirs(value: &serde_json::Value) -> Cell {
     }
 }
 
-fn sorted(mut rows: Vec<Vec<Cell>>) -> Vec<Vec<Cell>> {
+pub(crate) fn sorted(mut rows: Vec<Vec<Cell>>) -> Vec<Vec<Cell>> {
     rows.sort_by(|a, b| a.partial_cmp(b).unwrap());
     rows
 }
 
 /// Counts are equal, means within 1e-9 of their size.
-fn same(a: &Cell, b: &Cell) -> bool {
+pub(crate) fn same(a: &Cell, b: &Cell) -> bool {
     match (a, b) {
         (Cell::Number(a), Cell::Number(b)) => (a - b).abs() <= 1e-9 * a.abs().max(b.abs()),
         _ => a == b,

@@ -5,6 +5,9 @@ use std::ffi::OsString;
 
 use clap::{ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
+// The declarations look for it beside themselves.
+use super::engine_args;
+
 #[path = "../../../data/src/audit_args.rs"]
 mod declared;
 

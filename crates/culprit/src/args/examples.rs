@@ -231,6 +231,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             ("culprit findings run.culprit --json", "the same as JSON"),
             ("culprit findings runs/ --by version", "of all recordings of a folder, added up"),
             (
+                "culprit findings tables/ --engine sc://spark:15002",
+                "tables that an Apache Spark adds up",
+            ),
+            (
                 "culprit findings run.culprit --fail-on lock-contention",
                 "exit with 1 if threads compete for a lock",
             ),
@@ -250,6 +254,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
                 "all recordings of a folder, with the sum of each machine",
             ),
             ("culprit top run.culprit --metric cpu --limit 50", "by time on a CPU"),
+            (
+                "culprit top tables/ --engine sc://spark:15002",
+                "tables that an Apache Spark adds up",
+            ),
             (
                 "culprit top run.culprit --preset module-entries --columns inc,fold,when",
                 "other columns, grouped",
@@ -318,6 +326,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
             (
                 "culprit diff runs-old runs-new --work 1000:rows -o diff.svg",
                 "time per row, as a flame graph",
+            ),
+            (
+                "culprit diff monday tuesday --engine sc://spark:15002",
+                "two folders of tables that an Apache Spark adds up",
             ),
         ],
     ),
@@ -440,6 +452,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
                 "culprit audit robots store --by contact --preset strict --json",
                 "by contact, only what is certain, as JSON",
             ),
+            ("culprit audit robots store --engine sc://spark:15002", "let an Apache Spark answer"),
         ],
     ),
     (
@@ -555,6 +568,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
                 "a question from a file",
             ),
             ("culprit sql \"SHOW TABLES\"", "tables and views; `DESCRIBE name` has the columns"),
+            (
+                "culprit sql store --engine sc://spark:15002 \"SELECT count(*) FROM interactions\"",
+                "let an Apache Spark answer",
+            ),
         ],
     ),
     (

@@ -1,13 +1,14 @@
 //! The filter options that every view takes; the same names in the web UI and its address.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use culprit_model::{Drill, Filter, Label as _, Metric, Nanos, Root, Time};
 
-use super::parse;
+use super::{EngineArgs, parse};
 use crate::failure::Failure;
-use crate::fleet::{FleetKey, fleet_key};
+use crate::fleet::{FleetKey, fleet_key, is_tables};
 use crate::settings::variables;
 
 /// What help calls the filter options.
@@ -146,12 +147,15 @@ impl FilterArgs {
 /// A recording, or a folder of them, to look at.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RecordingsArg {
-    /// The recording, a `*.culprit` file; or a folder of recordings, which are added up
+    /// The recording, a `*.culprit` file; or a folder of recordings or of their tables, which are added up
     #[arg(value_name = "REC")]
     pub recording: PathBuf,
     /// Group a folder's recordings by `host`, `image`, `version`, `day` (UTC), or the name of a label
     #[arg(long, value_name = "KEY", value_parser = fleet_key, long_help = BY)]
     pub by: Option<FleetKey>,
+    /// Who adds up a folder of tables.
+    #[command(flatten)]
+    pub engine: EngineArgs,
 }
 
 /// The groups of `--by`.
@@ -175,8 +179,39 @@ impl RecordingsArg {
                 "cannot group by {by}: `{}` is not a folder of recordings",
                 self.recording.display()
             ))),
-            _ => Ok(folder),
+            _ => {
+                self.engine.check(&self.recording)?;
+                Ok(folder)
+            }
         }
+    }
+}
+
+impl EngineArgs {
+    /// Refuses an engine that is to read anything but a folder of tables.
+    ///
+    /// # Errors
+    /// When there is an engine and `path` is no such folder.
+    pub(crate) fn check(&self, path: &Path) -> Result<(), Failure> {
+        if self.engine.is_none() || is_tables(path) {
+            return Ok(());
+        }
+        let what =
+            format!("cannot use `--engine`: `{}` has no tables of recordings", path.display());
+        Err(Failure::bad_input(what)
+            .hint("`culprit export FOLDER --to tables -o TABLES` makes tables of recordings"))
+    }
+
+    /// The same options for the companion.
+    pub(crate) fn words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = Vec::new();
+        for (option, text) in [("--engine", &self.engine), ("--engine-path", &self.engine_path)] {
+            words.extend(text.iter().map(|text| OsString::from(format!("{option}={text}"))));
+        }
+        if let Some(file) = &self.engine_token_file {
+            words.extend([OsString::from("--engine-token-file"), file.into()]);
+        }
+        words
     }
 }
 

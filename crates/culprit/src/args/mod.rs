@@ -11,6 +11,8 @@ mod casebook;
 mod config;
 mod config_running;
 mod disk;
+#[path = "../../../data/src/engine_args.rs"]
+mod engine_args;
 mod examples;
 mod exchange;
 mod filter;
@@ -46,6 +48,7 @@ pub(crate) use config_running::{
     ConfigDiffArgs, ConfigDriftArgs, ConfigSnapshotArgs, ConfigSubjectArgs,
 };
 pub(crate) use disk::DiskArgs;
+pub(crate) use engine_args::EngineArgs;
 pub(crate) use exchange::{ExportArgs, ImportArgs, Target};
 pub(crate) use filter::{FilterArgs, RecordingsArg};
 pub(crate) use measure::{BenchArgs, CmdArgs, FailOnVerdict, MeasureArgs, Probe, VerifyArgs};

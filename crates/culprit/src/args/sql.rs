@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::EngineArgs;
+
 /// Arguments of `sql`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct SqlArgs {
-    /// Recordings or folders of recordings, then the question. `-` reads the question from stdin
+    /// Recordings or folders of recordings, or a folder of tables; then the question. `-` reads the question from stdin
     #[arg(value_name = "REC... QUESTION", required_unless_present = "file")]
     pub words: Vec<OsString>,
     /// Read the question from a file; `-` is stdin. All arguments are then recordings
@@ -24,6 +26,9 @@ pub(crate) struct SqlArgs {
     /// Memory limit for the tables and the computation, in MiB. By default, half of the machine's
     #[arg(long, value_name = "MIB")]
     pub memory: Option<u64>,
+    /// Who answers.
+    #[command(flatten)]
+    pub engine: EngineArgs,
 }
 
 /// What stands below the options.
@@ -31,5 +36,7 @@ const AFTER: &str = "\
 docs/format.md describes the tables. Each table also has a column `recording`. A table has an `id` \
 if other tables refer to its rows: join on both. Times and durations are whole nanoseconds. \
 Views such as thread_states, top_functions, blocked_by_cause and wakers have names instead of \
-numbers. docs/sql.md describes all views and has worked questions. Questions only read. The \
+numbers. docs/sql.md describes all views and has worked questions. Questions only read. A folder of \
+tables is an analytics store, or what `culprit export --to tables` writes; docs/spark.md shows how an \
+engine reads it. The \
 program `culprit-data` answers SQL; `make build` puts it next to this program.";

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use culprit_model::Time;
 
+use super::EngineArgs;
 use super::filter::{FilterArgs, RecordingArg, RecordingsArg, percent};
 use super::parse::{self, Work};
 use super::places::FORMS;
@@ -62,7 +63,7 @@ pub(crate) enum PresetsAction {
 /// Arguments of `diff`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DiffArgs {
-    /// The recording, or the folder of recordings, before and after the change
+    /// The recording, or the folder of recordings or of their tables, before and after the change
     #[arg(value_name = "BEFORE AFTER", num_args = 2)]
     pub recordings: Vec<PathBuf>,
     /// Recordings or folders of the side before, if there are several
@@ -85,6 +86,9 @@ pub(crate) struct DiffArgs {
     /// Write a differential flame graph: `x.svg`
     #[arg(long, short, value_name = "FILE", value_parser = parse::file)]
     pub output: Option<PathBuf>,
+    /// Who adds up folders of tables.
+    #[command(flatten)]
+    pub engine: EngineArgs,
     /// What to keep of both sides.
     #[command(flatten)]
     pub filter: FilterArgs,

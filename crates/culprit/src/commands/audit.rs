@@ -3,8 +3,8 @@
 
 use std::ffi::OsString;
 
-use super::companion::become_companion;
 use crate::args::AuditArgs;
+use crate::companion::become_companion;
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
 

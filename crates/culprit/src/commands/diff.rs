@@ -41,6 +41,8 @@ impl SideMetric {
 struct Runs {
     files: Vec<PathBuf>,
     trees: Vec<CallTree>,
+    /// How many recordings the trees are of: a folder of tables has one tree.
+    recordings: usize,
     kinds: BTreeSet<SideMetric>,
     /// The metrics that all of them have.
     metrics: Option<BTreeSet<Metric>>,
@@ -92,6 +94,9 @@ fn sets(args: &DiffArgs, output: &Output) -> Result<(Vec<PathBuf>, Vec<PathBuf>)
             .hint("type `culprit diff BEFORE AFTER`, or `culprit diff --before A B --after C D`"));
         }
     };
+    if args.engine.engine.is_some() {
+        before.iter().chain(&after).try_for_each(|path| args.engine.check(path))?;
+    }
     Ok((expanded(before, output)?, expanded(after, output)?))
 }
 
@@ -137,11 +142,11 @@ fn metrics(recording: &Recording) -> BTreeSet<Metric> {
 }
 
 /// Folders stand for the recordings in them, in the order of their names. Those that cannot be opened
-/// are left out with a warning.
+/// are left out with a warning. A folder of tables stands for itself.
 fn expanded(paths: Vec<PathBuf>, output: &Output) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for path in paths {
-        match path.is_dir() {
+        match path.is_dir() && !fleet::is_tables(&path) {
             true => found.append(&mut fleet::readable(&path, output)?),
             false => found.push(path),
         }
@@ -157,8 +162,9 @@ fn read(
 ) -> Result<Runs, Failure> {
     let mut runs = Runs::default();
     for file in files {
-        let ComparedRun { tree, subject, metrics, basis, values } =
+        let ComparedRun { tree, recordings, subject, metrics, basis, values } =
             one(file, filter, args, output)?;
+        runs.recordings += recordings;
         runs.kinds.insert(SideMetric { metric: tree.metric(), subject });
         runs.metrics = Some(match runs.metrics {
             Some(known) => known.intersection(&metrics).copied().collect(),
@@ -176,6 +182,8 @@ fn read(
 /// One run's tree, and its values by everything that is compared.
 struct ComparedRun {
     tree: CallTree,
+    /// How many recordings it is of.
+    recordings: usize,
     /// Of run time, whose it is.
     subject: Option<&'static str>,
     metrics: BTreeSet<Metric>,
@@ -189,7 +197,7 @@ fn one(
     args: &DiffArgs,
     output: &Output,
 ) -> Result<ComparedRun, Failure> {
-    let recording = load::recording(file, output)?;
+    let (recording, recordings) = compared(file, filter, args, output)?;
     load::check_metric(&args.filter, &recording)?;
     let filter = load::fitted(&recording, filter)?;
     let run = load::run_time(&recording, &filter)?;
@@ -216,7 +224,21 @@ fn one(
         values.push((*by, found));
     }
     let subject = run.as_ref().map(subject);
-    Ok(ComparedRun { tree, subject, metrics: metrics(&recording), basis, values })
+    Ok(ComparedRun { tree, recordings, subject, metrics: metrics(&recording), basis, values })
+}
+
+/// A recording, or the sum of a folder of tables with the number of its recordings.
+fn compared(
+    file: &Path,
+    filter: &Filter,
+    args: &DiffArgs,
+    output: &Output,
+) -> Result<(Recording, usize), Failure> {
+    if !fleet::is_tables(file) {
+        return Ok((load::recording(file, output)?, 1));
+    }
+    let (recording, facts) = fleet::add_up_tables(file, None, (filter, &args.engine), output)?;
+    Ok((recording, facts.recordings))
 }
 
 /// Whose time a run time is.
@@ -251,7 +273,7 @@ fn view(args: &DiffArgs, filter: &Filter, before: Runs, after: Runs) -> DiffView
     let work = |at: usize| args.work.get(at).or(args.work.first());
     #[expect(clippy::cast_precision_loss, reason = "counts of runs are small")]
     let units =
-        |runs: &Runs, at: usize| runs.trees.len() as f64 * work(at).map_or(1.0, |work| work.amount);
+        |runs: &Runs, at: usize| runs.recordings as f64 * work(at).map_or(1.0, |work| work.amount);
     let units = (units(&before, 0), units(&after, 1));
     let section = |by: &By| {
         let of = |runs: &Runs| runs.sections.get(by).cloned().unwrap_or_default();

@@ -10,7 +10,7 @@ use culprit_exchange::{Error, Format, Profile};
 use culprit_model::{Drill, Filter, Metric};
 use serde::Serialize;
 
-use crate::args::{ExportArgs, FilterArgs, RecordingsArg, Target};
+use crate::args::{ExportArgs, FilterArgs, Target};
 use crate::failure::{Failure, Outcome};
 use crate::fleet::StoreCounts;
 use crate::json::{LeftOutJson, SCHEMA};
@@ -115,8 +115,7 @@ fn rows(args: &ExportArgs, format: Format, output: &mut Output) -> Result<Outcom
     // Wrong patterns are told before a long recording is read.
     load::query(&filter)?;
     let (recording, filter, sum) = if args.recording.is_folder()? {
-        let RecordingsArg { recording: folder, by } = &args.recording;
-        let (recording, facts) = fleet::add_up(folder, by.as_ref(), &filter, output)?;
+        let (recording, facts) = load::folder_sum(&args.recording, &filter, output)?;
         (recording, fleet::without_selection(filter), Some(Basis::of_fleet(&facts)))
     } else {
         (load::recording(&args.recording.recording, output)?, filter, None)

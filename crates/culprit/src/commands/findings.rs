@@ -49,7 +49,13 @@ fn run_folder(
 ) -> Result<Outcome, Failure> {
     let filter = args.filter.filter()?;
     let (folder, by) = (&args.recording.recording, args.recording.by.as_ref());
-    let all = fleet::find(folder, by, (&filter, args.all), output)?;
+    let all = match fleet::is_tables(folder) {
+        true => {
+            let engine = &args.recording.engine;
+            fleet::find_in_tables(folder, by, (&filter, args.all), engine, output)?
+        }
+        false => fleet::find(folder, by, (&filter, args.all), output)?,
+    };
     let by = by.map(ToString::to_string);
     if output.wants_json() {
         let document = FleetFindingsDocument::new(&all, by, filter.limit.unwrap_or(0));

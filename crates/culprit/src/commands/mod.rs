@@ -9,7 +9,6 @@ mod callees;
 mod callers;
 mod casebook;
 mod checkup;
-mod companion;
 mod completions;
 mod config;
 mod config_drift;

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use super::companion::become_companion;
 use crate::args::SqlArgs;
+use crate::companion::become_companion;
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
 
@@ -28,6 +28,7 @@ fn arguments(args: &SqlArgs, output: &Output) -> Vec<OsString> {
     for (option, number) in [("--limit", args.limit), ("--memory", args.memory)] {
         all.extend(number.map(|number| OsString::from(format!("{option}={number}"))));
     }
+    all.extend(args.engine.words());
     if let Some(file) = &args.file {
         all.extend([OsString::from("--file"), file.into()]);
     }

@@ -7,6 +7,7 @@
 //!        -> a recording of sums, which every view shows
 //!        -> or findings added up          findings.rs
 //!        -> or tables in Parquet files    store.rs   for SQL and clusters
+//! TABLES -> added up by SQL               tables.rs   here or on a cluster; then shown in the same way
 //! ```
 //!
 //! One recording is in memory for each CPU, so a folder may be larger than the memory. The answer does
@@ -17,6 +18,7 @@ mod findings;
 mod key;
 mod store;
 mod sum;
+mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -25,3 +27,4 @@ pub(crate) use findings::{FleetFinding, FleetFindings, find};
 pub(crate) use key::{FleetKey, LABEL_FACT, fleet_key};
 pub(crate) use store::{StoreCounts, write_store};
 pub(crate) use sum::{FleetFacts, GroupTotal, add_up, without_selection};
+pub(crate) use tables::{add_up_tables, find_in_tables, is_tables};

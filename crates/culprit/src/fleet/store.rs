@@ -3,6 +3,8 @@
 //! ```text
 //! STORE/fleet_samples/day=2026-11-29/host=web-1/samples.parquet    what stacks weigh
 //! STORE/fleet_frames/frames.parquet                                what stacks are
+//! STORE/fleet_findings/day=.../host=.../findings.parquet           findings of each recording
+//! STORE/fleet_recordings/recordings.parquet                        the recordings
 //! ```
 //!
 //! The store is written below another name and renamed, so a reader never sees half of it.
@@ -13,13 +15,16 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use culprit_engine::calls::select;
-use culprit_engine::fleet::{FleetFrame, FleetSample, origin, stack_hashes};
-use culprit_model::{Filter, Row, SelectedRow, Selection, Source, Step, Text};
+use culprit_engine::fleet::{
+    FleetFindingRow, FleetFrame, FleetRecording, FleetSample, origin, stack_hashes,
+};
+use culprit_model::{Filter, Recording, Row, SelectedRow, Selection, Source, Step, Text};
 
 use super::files::{self, LeftOut};
 use super::key::FleetKey;
 use super::sum::selection;
 use crate::failure::{Context as _, Failure};
+use crate::json::finding_document;
 use crate::load;
 use crate::output::Output;
 use crate::views::{Kind, is_kernel};
@@ -43,6 +48,8 @@ struct Part {
     recordings: usize,
     samples: BTreeMap<(Text, Text), Vec<FleetSample>>,
     frames: BTreeMap<u64, Vec<FleetFrame>>,
+    described: Vec<FleetRecording>,
+    findings: BTreeMap<(Text, Text), Vec<FleetFindingRow>>,
     left_out: Vec<LeftOut>,
 }
 
@@ -66,7 +73,7 @@ pub(crate) fn write_store(
     let parts = files::in_pieces(&recordings, output, |files, step| {
         let mut part = Part::default();
         for path in files {
-            match add_file(&mut part, path, &filter) {
+            match add_file(&mut part, path, (&filter, given)) {
                 Ok(()) => part.recordings += 1,
                 Err(why) => part.left_out.push(LeftOut { path: path.clone(), why }),
             }
@@ -79,6 +86,10 @@ pub(crate) fn write_store(
         whole.recordings += part.recordings;
         whole.left_out.extend(part.left_out);
         whole.frames.extend(part.frames);
+        whole.described.extend(part.described);
+        for (place, mut findings) in part.findings {
+            whole.findings.entry(place).or_default().append(&mut findings);
+        }
         for (place, mut samples) in part.samples {
             whole.samples.entry(place).or_default().append(&mut samples);
         }
@@ -87,23 +98,32 @@ pub(crate) fn write_store(
     if whole.recordings == 0 {
         return Err(files::nothing_left(folder, &whole.left_out));
     }
-    let counts = StoreCounts {
+    write_tables(&whole, store)?;
+    Ok(StoreCounts {
         recordings: whole.recordings,
         samples: whole.samples.values().map(Vec::len).sum(),
         stacks: whole.frames.len(),
         left_out: whole.left_out,
-    };
-    let frames: Vec<FleetFrame> = whole.frames.into_values().flatten().collect();
+    })
+}
+
+/// Writes the tables below another name and renames them.
+fn write_tables(whole: &Part, store: &Path) -> Result<(), Failure> {
     let mut name = store.as_os_str().to_owned();
     name.push(".new");
     let new = PathBuf::from(name);
-    for ((day, host), samples) in &whole.samples {
-        let place = format!("fleet_samples/day={}/host={}", file_name(day), file_name(host));
-        write(&new.join(place).join("samples.parquet"), samples)?;
+    let place =
+        |(day, host): &(Text, Text)| format!("day={}/host={}", file_name(day), file_name(host));
+    for (key, samples) in &whole.samples {
+        write(&new.join("fleet_samples").join(place(key)).join("samples.parquet"), samples)?;
     }
+    for (key, findings) in &whole.findings {
+        write(&new.join("fleet_findings").join(place(key)).join("findings.parquet"), findings)?;
+    }
+    let frames: Vec<FleetFrame> = whole.frames.values().flatten().cloned().collect();
     write(&new.join("fleet_frames/frames.parquet"), &frames)?;
-    std::fs::rename(&new, store).or_bad_input(|| format!("cannot write `{}`", store.display()))?;
-    Ok(counts)
+    write(&new.join("fleet_recordings/recordings.parquet"), &whole.described)?;
+    std::fs::rename(&new, store).or_bad_input(|| format!("cannot write `{}`", store.display()))
 }
 
 fn write<R: Row>(path: &Path, rows: &[R]) -> Result<(), Failure> {
@@ -121,7 +141,11 @@ fn file_name(value: &str) -> String {
 }
 
 /// Adds the rows of one file.
-fn add_file(part: &mut Part, path: &Path, filter: &Filter) -> Result<(), String> {
+fn add_file(
+    part: &mut Part,
+    path: &Path,
+    (filter, given): (&Filter, &Filter),
+) -> Result<(), String> {
     let recording = files::open(path)?;
     let filter = load::fitted(&recording, filter).map_err(|failure| failure.to_string())?;
     let query = load::query(&filter).map_err(|failure| failure.to_string())?;
@@ -134,20 +158,22 @@ fn add_file(part: &mut Part, path: &Path, filter: &Filter) -> Result<(), String>
         let sum = sums.entry(leaf.map(|leaf| leaf.index())).or_default();
         *sum = (sum.0.saturating_add(*value), sum.1.saturating_add(*count));
     }
-    let group = |key: FleetKey| Text::from(key.group(&recording));
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    let described = describe(&recording, path, given);
+    let FleetRecording { recording: name, host, image, version, day, .. } = described.clone();
     let of = FleetSample {
-        recording: name.as_ref().into(),
-        host: group(FleetKey::Host),
-        image: group(FleetKey::Image),
-        version: group(FleetKey::Version),
-        day: group(FleetKey::Day),
+        recording: name,
+        host,
+        image,
+        version,
+        day,
         metric: query.metric(),
         stack: 0,
         cause: None,
         value: 0,
         count: 0,
     };
+    add_findings(part, &recording, &described, given);
+    part.described.push(described);
     let samples = part.samples.entry((of.day.clone(), of.host.clone())).or_default();
     for (leaf, (value, count)) in sums {
         let stack = leaf.map_or(0, |leaf| hashes[leaf]);
@@ -174,6 +200,49 @@ fn add_file(part: &mut Part, path: &Path, filter: &Filter) -> Result<(), String>
         });
     }
     Ok(())
+}
+
+/// The row of a recording.
+fn describe(recording: &Recording, path: &Path, given: &Filter) -> FleetRecording {
+    let group = |key: FleetKey| Text::from(key.group(recording));
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    let judged = load::findings(recording, given, false).ok();
+    FleetRecording {
+        recording: name.as_ref().into(),
+        host: group(FleetKey::Host),
+        image: group(FleetKey::Image),
+        version: group(FleetKey::Version),
+        day: group(FleetKey::Day),
+        judged: judged.filter(|_| !recording.intervals.is_empty()).map(|report| report.whole),
+    }
+}
+
+/// Adds both lists of a recording's findings, if it can be judged.
+fn add_findings(part: &mut Part, recording: &Recording, of: &FleetRecording, given: &Filter) {
+    if of.judged.is_none() {
+        return;
+    }
+    let rows = part.findings.entry((of.day.clone(), of.host.clone())).or_default();
+    for every in [false, true] {
+        let Ok(report) = load::findings(recording, given, every) else { continue };
+        rows.extend(report.findings.iter().map(|finding| {
+            let at = finding.at.first();
+            FleetFindingRow {
+                recording: of.recording.clone(),
+                host: of.host.clone(),
+                image: of.image.clone(),
+                version: of.version.clone(),
+                day: of.day.clone(),
+                every,
+                rule: finding.id.into(),
+                module: at.map(|at| at.module.clone()).unwrap_or_default(),
+                function: at.map(|at| at.function.clone()).unwrap_or_default(),
+                file: at.and_then(|at| at.file.clone()),
+                cost: finding.cost,
+                document: finding_document(finding).into(),
+            }
+        }));
+    }
 }
 
 /// The steps of a stack, outermost first.

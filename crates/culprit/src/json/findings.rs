@@ -1,8 +1,8 @@
 //! `findings --json`, and the findings inside other documents.
 
 use culprit_findings::Report;
-use culprit_model::{Finding, Recording, Where};
-use serde::Serialize;
+use culprit_model::{Evidence, Finding, Label as _, Nanos, Recording, Severity, Where};
+use serde::{Deserialize, Serialize};
 
 use super::SCHEMA;
 
@@ -30,10 +30,10 @@ pub(crate) struct RecordingJson {
     exit_code: Option<i32>,
 }
 
-/// One finding.
-#[derive(Debug, Serialize)]
+/// One finding. Tables of recordings keep it, so it is read, too.
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FindingJson {
-    id: &'static str,
+    id: String,
     title: String,
     severity: String,
     confidence: f64,
@@ -47,7 +47,7 @@ pub(crate) struct FindingJson {
     check: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct WhereJson {
     process: String,
     thread: String,
@@ -58,7 +58,7 @@ struct WhereJson {
     stack: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct EvidenceJson {
     what: String,
     value: f64,
@@ -99,7 +99,7 @@ impl RecordingJson {
 impl From<&Finding> for FindingJson {
     fn from(finding: &Finding) -> Self {
         Self {
-            id: finding.id,
+            id: finding.id.to_owned(),
             title: finding.title.clone(),
             severity: finding.severity.to_string(),
             confidence: finding.confidence,
@@ -120,6 +120,50 @@ impl From<&Finding> for FindingJson {
             check: finding.check.clone(),
         }
     }
+}
+
+impl FindingJson {
+    /// The finding; none when this version has no such rule.
+    pub(crate) fn finding(self) -> Option<Finding> {
+        let fact = |fact: EvidenceJson| Evidence {
+            what: fact.what.into(),
+            value: fact.value,
+            unit: fact.unit.into(),
+        };
+        Some(Finding {
+            id: culprit_findings::explain(&self.id).ok()?.id,
+            title: self.title,
+            severity: Severity::from_word(&self.severity)?,
+            confidence: self.confidence,
+            cost: Nanos(self.cost_ns),
+            share: self.share,
+            at: self.at.into_iter().map(WhereJson::place).collect(),
+            evidence: self.evidence.into_iter().map(fact).collect(),
+            why: self.why,
+            fix: self.fix.lines().map(str::to_owned).collect(),
+            check: self.check,
+        })
+    }
+}
+
+impl WhereJson {
+    fn place(self) -> Where {
+        Where {
+            process: self.process.into(),
+            thread: self.thread.into(),
+            function: self.function.into(),
+            module: self.module.into(),
+            file: self.file.map(Into::into),
+            line: self.line,
+            stack: self.stack.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+/// A finding as one text.
+pub(crate) fn finding_document(finding: &Finding) -> String {
+    // Its maps have texts for keys, so it can be written.
+    serde_json::to_string(&FindingJson::from(finding)).unwrap_or_default()
 }
 
 impl From<&Where> for WhereJson {

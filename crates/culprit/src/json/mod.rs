@@ -44,7 +44,7 @@ pub(crate) use config_running::{ConfigDiffDocument, ConfigDriftDocument};
 pub(crate) use diff::DiffDocument;
 pub(crate) use disk::DiskDocument;
 pub(crate) use error::ErrorDocument;
-pub(crate) use findings::{Document as FindingsDocument, FindingJson};
+pub(crate) use findings::{Document as FindingsDocument, FindingJson, finding_document};
 pub(crate) use fleet::FleetFindingsDocument;
 pub(crate) use missing::{LeftOutJson, MissingJson, OfRecording, OfView};
 pub(crate) use observed::ObservedDocument;

@@ -14,7 +14,7 @@ const DRAWING: &str = "
     root app(PID)";
 
 /// Six recordings of two machines and three days.
-fn lab() -> Lab {
+pub(crate) fn lab() -> Lab {
     let lab = Lab::new();
     std::fs::create_dir(lab.path("runs")).unwrap();
     for number in 1..=6_u64 {
@@ -32,7 +32,7 @@ fn lab() -> Lab {
 }
 
 /// Runs a line that must succeed; what it prints.
-fn run(lab: &Lab, line: &str) -> String {
+pub(crate) fn run(lab: &Lab, line: &str) -> String {
     let output = lab.culprit().args(line.split_whitespace()).output().unwrap();
     assert!(output.status.success(), "{line}: {}", stderr(&output));
     stdout(&output)

@@ -30,6 +30,7 @@ mod damaged;
 mod endings;
 mod first_use;
 mod fleet;
+mod fleet_tables;
 mod guilty;
 mod help;
 mod interrupted;

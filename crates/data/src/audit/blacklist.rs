@@ -4,8 +4,8 @@ use culprit_audit::robots::GroupBy;
 use culprit_audit::{BlacklistEntry, BlacklistReport, Leak, blacklist};
 use serde_json::{Value, json};
 
-use super::question::{Recognition, failure, open, text};
-use super::text::{SCHEMA, finding_text, findings_json, put, put_json, table};
+use super::question::{Recognition, failure, open, put_json_of, put_of, text};
+use super::text::{SCHEMA, finding_text, findings_json, table};
 use crate::audit_args::AuditBlacklistArgs;
 use crate::audit_args::question_args::RobotArgs;
 use crate::failure::Failure;
@@ -29,17 +29,17 @@ pub(super) fn run(args: &AuditBlacklistArgs, json: bool, talk: &Talk) -> Result<
     let name = args.list.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     let report = blacklist(&store, &name, &list, &robots).map_err(failure)?;
     if args.patch {
-        return put(&report.patch);
+        return put_of(&store, &report.patch, talk);
     }
     if json {
-        return put_json(&document(&report));
+        return put_json_of(&store, document(&report), talk);
     }
     let mut text = entry_table(&report);
     if !report.patch.is_empty() {
         text.push_str(&format!("\n{}", report.patch));
     }
     report.finding().iter().for_each(|finding| text.push_str(&finding_text(finding)));
-    put(&text)
+    put_of(&store, &text, talk)
 }
 
 fn entry_table(report: &BlacklistReport) -> String {

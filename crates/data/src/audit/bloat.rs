@@ -8,8 +8,8 @@ use culprit_audit::{
 use culprit_report::{percent, size};
 use serde_json::{Value, json};
 
-use super::question::{Recognition, failure, open};
-use super::text::{SCHEMA, finding_text, findings_json, put, put_json, table};
+use super::question::{Recognition, failure, open, put_json_of, put_of};
+use super::text::{SCHEMA, finding_text, findings_json, table};
 use crate::audit_args::{AuditBloatArgs, AuditCapArgs};
 use crate::failure::Failure;
 use crate::output::Talk;
@@ -27,13 +27,13 @@ pub(super) fn run(args: &AuditBloatArgs, json: bool, talk: &Talk) -> Result<(), 
     let report = culprit_audit::bloat(&store, args.top).map_err(failure)?;
     let cost = args.price.map(|price| cost(args, price, &store, talk)).transpose()?;
     if json {
-        return put_json(&document(&report, cost.as_ref(), budget));
+        return put_json_of(&store, document(&report, cost.as_ref(), budget), talk);
     }
     let mut text = bloat_text(&report, args.top as usize, &args.unit);
     cost.iter().for_each(|cost| text.push_str(&cost.text()));
     budget.iter().for_each(|bytes| text.push_str(&budget_text(&report, *bytes)));
     report.finding().iter().for_each(|finding| text.push_str(&finding_text(finding)));
-    put(&text)
+    put_of(&store, &text, talk)
 }
 
 /// What rows and facets cost, and what of it robots and contacts without visits take.
@@ -253,10 +253,10 @@ pub(super) fn cap(args: &AuditCapArgs, json: bool, talk: &Talk) -> Result<(), Fa
         false => Vec::new(),
     };
     if json {
-        return put_json(&cap_document(&report, &guards));
+        return put_json_of(&store, cap_document(&report, &guards), talk);
     }
     let texts: String = guards.iter().map(|guard| format!("\n{}", guard.text)).collect();
-    put(&format!("{}{texts}", cap_text(&report)))
+    put_of(&store, &format!("{}{texts}", cap_text(&report)), talk)
 }
 
 fn cap_text(report: &CapReport) -> String {

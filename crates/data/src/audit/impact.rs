@@ -5,8 +5,10 @@ use culprit_audit::{ImpactDay, ImpactReport, ImpactSums, impact};
 use culprit_report::{percent, size};
 use serde_json::{Value, json};
 
-use super::question::{Recognition, failure, open, recognised, recognised_text};
-use super::text::{SCHEMA, put, put_json, table};
+use super::question::{
+    Recognition, failure, open, put_json_of, put_of, recognised, recognised_text,
+};
+use super::text::{SCHEMA, table};
 use crate::audit_args::AuditImpactArgs;
 use crate::failure::Failure;
 use crate::output::Talk;
@@ -24,9 +26,9 @@ pub(super) fn run(args: &AuditImpactArgs, json: bool, talk: &Talk) -> Result<(),
     let robots = recognition.judge(&store, GroupBy::UserAgent)?;
     let report = impact(&store, &robots.robot_agents()).map_err(failure)?;
     if json {
-        return put_json(&document(&report, &robots));
+        return put_json_of(&store, document(&report, &robots), talk);
     }
-    put(&format!("{}\n{}", impact_text(&report), recognised_text(&robots)))
+    put_of(&store, &format!("{}\n{}", impact_text(&report), recognised_text(&robots)), talk)
 }
 
 fn impact_text(report: &ImpactReport) -> String {

@@ -4,8 +4,8 @@ use culprit_audit::{OrphanFacets, OrphanReport, orphans};
 use culprit_report::{percent, size};
 use serde_json::{Value, json};
 
-use super::question::{failure, open};
-use super::text::{SCHEMA, finding_text, findings_json, put, put_json, table};
+use super::question::{failure, open, put_json_of, put_of};
+use super::text::{SCHEMA, finding_text, findings_json, table};
 use crate::audit_args::AuditOrphansArgs;
 use crate::failure::Failure;
 use crate::output::Talk;
@@ -15,9 +15,10 @@ use crate::output::Talk;
 /// # Errors
 /// When the store cannot be read, or a question cannot be answered.
 pub(super) fn run(args: &AuditOrphansArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
-    let report = orphans(&open(&args.store, talk)?).map_err(failure)?;
+    let store = open(&args.store, talk)?;
+    let report = orphans(&store).map_err(failure)?;
     if json {
-        return put_json(&document(&report));
+        return put_json_of(&store, document(&report), talk);
     }
     let row = |id: &str, count: u64, of: u64, what: String| {
         vec![id.to_owned(), count.to_string(), of.to_string(), what]
@@ -61,7 +62,7 @@ pub(super) fn run(args: &AuditOrphansArgs, json: bool, talk: &Talk) -> Result<()
     rows.push(row("", report.in_several_shards, report.contacts, several));
     let mut text = table(&["", "count", "of", "what"], &rows);
     report.finding().iter().for_each(|finding| text.push_str(&finding_text(finding)));
-    put(&text)
+    put_of(&store, &text, talk)
 }
 
 fn document(report: &OrphanReport) -> Value {

@@ -10,10 +10,12 @@ use culprit_audit::{AuditError, AuditStore, LeftOut};
 use culprit_query::Stop;
 use serde_json::{Value, json};
 
+use super::text::{put, put_json};
 use crate::audit_args::question_args::{RobotArgs, StoreArgs};
+use crate::engine::say_checked;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::output::Talk;
+use crate::output::{Talk, engine_json};
 use crate::sql::limits;
 
 /// Bytes of a list at most: no list of user agents is larger.
@@ -27,7 +29,12 @@ pub(super) fn open(args: &StoreArgs, talk: &Talk) -> Result<AuditStore, Failure>
     let stop = Stop::default();
     let pulled = stop.clone();
     interrupt::watch(move || pulled.pull())?;
+    let engine = args.engine.engine()?;
     let store = AuditStore::open(&args.store, limits(args.memory), stop).map_err(failure)?;
+    let store = match engine {
+        Some(engine) => store.on(engine, &args.store).map_err(failure)?,
+        None => store,
+    };
     if args.with_labelled {
         return Ok(store.with_labelled());
     }
@@ -42,12 +49,39 @@ pub(super) fn open(args: &StoreArgs, talk: &Talk) -> Result<AuditStore, Failure>
     Ok(store)
 }
 
+/// Prints a text about a store, and who computed it.
+///
+/// # Errors
+/// When stdout cannot take it.
+pub(super) fn put_of(store: &AuditStore, text: &str, talk: &Talk) -> Result<(), Failure> {
+    say_checked(store.checked().as_ref(), talk);
+    put(text)
+}
+
+/// Prints a document about a store. It says who computed it, where that was an engine.
+///
+/// # Errors
+/// When stdout cannot take it.
+pub(super) fn put_json_of(
+    store: &AuditStore,
+    mut document: Value,
+    talk: &Talk,
+) -> Result<(), Failure> {
+    let checked = store.checked();
+    say_checked(checked.as_ref(), talk);
+    if let (Some(checked), Value::Object(members)) = (&checked, &mut document) {
+        members.insert("engine".to_owned(), engine_json(checked));
+    }
+    put_json(&document)
+}
+
 /// An error of a question as the program's failure.
 pub(super) fn failure(error: AuditError) -> Failure {
     match error {
         AuditError::Question { question, source } => {
             Failure::from(source).within(&format!("the question `{question}`"))
         }
+        AuditError::Engine(source) => Failure::from(source),
         AuditError::Asked { what, hint } => Failure::bad_input(what).hint(hint),
         other => Failure::bad_input(other.to_string()),
     }

@@ -5,8 +5,10 @@ use culprit_audit::robots::{Band, GroupBy, PRIOR, RobotGroup, RobotReport};
 use culprit_report::percent;
 use serde_json::{Value, json};
 
-use super::question::{Recognition, failure, open, recognised, recognised_text};
-use super::text::{SCHEMA, finding_text, findings_json, put, put_json, table};
+use super::question::{
+    Recognition, failure, open, put_json_of, put_of, recognised, recognised_text,
+};
+use super::text::{SCHEMA, finding_text, findings_json, table};
 use crate::audit_args::AuditRobotsArgs;
 use crate::failure::Failure;
 use crate::output::Talk;
@@ -41,7 +43,7 @@ pub(super) fn run(args: &AuditRobotsArgs, json: bool, talk: &Talk) -> Result<(),
     let groups = &groups[..shown];
     let names = report.names(&store, groups).map_err(failure)?;
     if json {
-        return put_json(&document(&report, groups, &names));
+        return put_json_of(&store, document(&report, groups, &names), talk);
     }
     let mut text = head(&report);
     match &args.explain {
@@ -60,7 +62,7 @@ pub(super) fn run(args: &AuditRobotsArgs, json: bool, talk: &Talk) -> Result<(),
         None => text.push_str(&group_table(report.by, groups, &names)),
     }
     report.finding().iter().for_each(|finding| text.push_str(&finding_text(finding)));
-    put(&text)
+    put_of(&store, &text, talk)
 }
 
 fn head(report: &RobotReport) -> String {

@@ -8,8 +8,10 @@ use culprit_audit::visits::{
 use culprit_report::percent;
 use serde_json::{Value, json};
 
-use super::question::{Recognition, failure, open, recognised, recognised_text};
-use super::text::{SCHEMA, finding_text, findings_json, put, put_json, table};
+use super::question::{
+    Recognition, failure, open, put_json_of, put_of, recognised, recognised_text,
+};
+use super::text::{SCHEMA, finding_text, findings_json, table};
 use crate::audit_args::AuditVisitsArgs;
 use crate::failure::Failure;
 use crate::output::Talk;
@@ -54,7 +56,7 @@ pub(super) fn run(args: &AuditVisitsArgs, json: bool, talk: &Talk) -> Result<(),
         talk.warn(&format!("warning: {warning}\n"));
     }
     if json {
-        return put_json(&document(args, &report, &judged));
+        return put_json_of(&store, document(args, &report, &judged), talk);
     }
     let mut text = visit_table(&report, options.robots == RobotVisits::Split);
     text.push_str(&format!(
@@ -76,7 +78,7 @@ pub(super) fn run(args: &AuditVisitsArgs, json: bool, talk: &Talk) -> Result<(),
         ));
     }
     report.finding().iter().for_each(|finding| text.push_str(&finding_text(finding)));
-    put(&text)
+    put_of(&store, &text, talk)
 }
 
 fn visit_table(report: &VisitReport, split: bool) -> String {

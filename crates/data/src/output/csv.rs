@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use culprit_query::{Answer, Value};
 
-use super::json::json;
+use super::json::value_json;
 use super::{Print, Told};
 use crate::failure::Failure;
 
@@ -38,7 +38,7 @@ fn field(value: &Value) -> String {
         Value::Unsigned(number) => number.to_string(),
         Value::Float(number) => number.to_string(),
         Value::Text(text) => quoted(text),
-        Value::List(_) | Value::Record(_) => quoted(&json(value).to_string()),
+        Value::List(_) | Value::Record(_) => quoted(&value_json(value).to_string()),
     }
 }
 

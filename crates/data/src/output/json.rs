@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use culprit_engine::losses;
-use culprit_query::{Answer, Opened, Value};
+use culprit_query::{Answer, Checked, Opened, Value};
 use serde::Serialize;
 
 use super::{Print, Told};
@@ -16,6 +16,14 @@ const SCHEMA: u32 = 1;
 #[derive(Debug, Default)]
 pub(crate) struct Json {
     rows: u64,
+    checked: Option<Checked>,
+}
+
+impl Json {
+    /// With what was compared with an engine's answer.
+    pub(crate) fn new(checked: Option<Checked>) -> Self {
+        Self { rows: 0, checked }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -63,6 +71,9 @@ struct ErrorDocument {
 impl Print for Json {
     fn begin(&mut self, answer: &Answer, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{{\n  \"schema\": {SCHEMA},")?;
+        if let Some(checked) = &self.checked {
+            writeln!(out, "  \"engine\": {},", engine_json(checked))?;
+        }
         list("recordings", answer.opened().iter().map(RecordingJson::new), out)?;
         let columns = answer.columns().iter().map(|column| ColumnJson {
             name: &column.name,
@@ -76,7 +87,7 @@ impl Print for Json {
     fn rows(&mut self, rows: &[Vec<Value>], out: &mut dyn Write) -> io::Result<()> {
         for row in rows {
             let comma = if self.rows == 0 { "" } else { "," };
-            let row = serde_json::Value::Array(row.iter().map(json).collect());
+            let row = serde_json::Value::Array(row.iter().map(value_json).collect());
             write!(out, "{comma}\n    {row}")?;
             self.rows += 1;
         }
@@ -103,6 +114,17 @@ impl Print for Json {
     }
 }
 
+/// Who answered, and what this machine computed as well.
+pub(crate) fn engine_json(checked: &Checked) -> serde_json::Value {
+    serde_json::json!({
+        "address": checked.address,
+        "version": checked.version,
+        "slice": checked.slice,
+        "questions": checked.questions,
+        "rows": checked.rows,
+    })
+}
+
 /// A member of the document that is a list, an entry a line.
 fn list(
     name: &str,
@@ -116,7 +138,7 @@ fn list(
 }
 
 /// A value as JSON has it; a number that JSON has not, such as infinity, is null.
-pub(super) fn json(value: &Value) -> serde_json::Value {
+pub(crate) fn value_json(value: &Value) -> serde_json::Value {
     match value {
         Value::Null => serde_json::Value::Null,
         Value::Bool(truth) => (*truth).into(),
@@ -124,9 +146,9 @@ pub(super) fn json(value: &Value) -> serde_json::Value {
         Value::Unsigned(number) => (*number).into(),
         Value::Float(number) => (*number).into(),
         Value::Text(text) => text.as_str().into(),
-        Value::List(values) => values.iter().map(json).collect(),
+        Value::List(values) => values.iter().map(value_json).collect(),
         Value::Record(values) => {
-            values.iter().map(|(name, value)| (name.clone(), json(value))).collect()
+            values.iter().map(|(name, value)| (name.clone(), value_json(value))).collect()
         }
     }
 }

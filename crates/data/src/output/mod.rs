@@ -15,7 +15,7 @@ use culprit_query::{Answer, Error, Value};
 use crate::failure::Failure;
 
 pub(crate) use csv::Csv;
-pub(crate) use json::{Json, failure_document};
+pub(crate) use json::{Json, engine_json, failure_document, value_json};
 pub(crate) use table::Table;
 pub(crate) use talk::Talk;
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use culprit_model::clean;
 use culprit_query::{Answer, AnswerColumn, Value};
 
-use super::json::json;
+use super::json::value_json;
 use super::{Print, Told};
 use crate::failure::Failure;
 
@@ -106,6 +106,6 @@ fn cell(value: &Value) -> String {
         Value::Float(number) => number.to_string(),
         // The lines of a plan stay lines; names have none.
         Value::Text(text) => text.lines().map(clean).collect::<Vec<_>>().join("\n"),
-        Value::List(_) | Value::Record(_) => clean(&json(value).to_string()).into_owned(),
+        Value::List(_) | Value::Record(_) => clean(&value_json(value).to_string()).into_owned(),
     }
 }

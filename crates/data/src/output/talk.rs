@@ -49,8 +49,13 @@ impl Talk {
         }
         self.warn(&text);
         if json && !failure.is_told() {
-            // The question has failed already; that stdout cannot take it changes nothing.
-            let _ = writeln!(io::stdout().lock(), "{}", failure_document(failure));
+            self.document(failure);
         }
+    }
+
+    /// Tells a failure as the document on stdout.
+    pub(crate) fn document(self, failure: &Failure) {
+        // The question has failed already; that stdout cannot take it changes nothing.
+        let _ = writeln!(io::stdout().lock(), "{}", failure_document(failure));
     }
 }

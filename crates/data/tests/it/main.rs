@@ -13,4 +13,5 @@ mod clean;
 mod failures;
 mod output;
 mod site;
+mod spark;
 mod support;

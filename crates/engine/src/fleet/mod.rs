@@ -20,7 +20,7 @@ use culprit_model::{
 };
 use rustc_hash::FxHashMap;
 
-pub use tables::{FleetFrame, FleetSample, origin, stack_hashes};
+pub use tables::{FleetFindingRow, FleetFrame, FleetRecording, FleetSample, origin, stack_hashes};
 
 /// What recordings can be grouped by, as the frame that stands for a group begins.
 pub const GROUP_KINDS: [&str; 5] = ["Host ", "Image ", "Version ", "Day ", "Label "];
@@ -70,6 +70,17 @@ impl Amount {
         self.value = self.value.saturating_add(other.value);
         self.count = self.count.saturating_add(other.count);
     }
+}
+
+/// A frame of a stack whose recording is not at hand, as [`FleetFrame`] has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SumFrame {
+    /// `module!function`, a process, a thread, or a cause.
+    pub name: Text,
+    /// Source file, if known.
+    pub file: Option<Text>,
+    /// Build id of the module, if it has one.
+    pub build_id: Option<Text>,
 }
 
 /// A sum of recordings under construction.
@@ -140,6 +151,40 @@ impl Fleet {
             let leaf = row.leaf.and_then(|id| steps.get(id.index()).copied()).or(root);
             self.add_amount((leaf, cause), amount(row));
         }
+    }
+
+    /// Adds what a stack weighs: its frames, outermost first, and its value with the rows behind it.
+    pub fn add_stack(
+        &mut self,
+        stack: &[SumFrame],
+        group: Option<&str>,
+        cause: Option<Cause>,
+        (value, count): (u64, u64),
+    ) {
+        let mut leaf = group.map(|name| {
+            let frame = self.frame(FrameKey::plain(name));
+            self.node(None, frame)
+        });
+        for SumFrame { name, file, build_id } in stack {
+            let key = match name.split_once('!') {
+                Some((module, function)) if module != "?" => {
+                    let module = Module {
+                        name: module.into(),
+                        path: module.into(),
+                        build_id: build_id.clone(),
+                        symbols: true,
+                        lines: false,
+                    };
+                    let module = self.module(&module);
+                    let function = Frame::new(None, function, None);
+                    FrameKey { file: file.clone(), ..FrameKey::new(&function, Some(module)) }
+                }
+                _ => FrameKey { file: file.clone(), ..FrameKey::plain(name) },
+            };
+            let frame = self.frame(key);
+            leaf = Some(self.node(leaf, frame));
+        }
+        self.add_amount((leaf, cause), Amount { value, count });
     }
 
     /// Adds another sum of the same metric: the same as adding its recordings one by one.
@@ -339,6 +384,35 @@ mod tests {
         let mut other = of_machine(2);
         other.modules.iter_mut().for_each(|module| module.build_id = Some("another".into()));
         assert!(hashes(&other).is_disjoint(&one));
+    }
+
+    #[test]
+    fn stacks_of_tables_are_the_stacks_of_their_recordings() {
+        let recording = of_machine(1);
+        let selection = select(&recording, &Query::compile(&filter()).unwrap());
+        let mut tables = Fleet::new(Metric::Wall);
+        for row in &selection.rows {
+            let mut frames: Vec<SumFrame> = selection
+                .stack(row.leaf)
+                .map(|step| {
+                    let (file, build_id) = origin(&recording, step.source);
+                    let (file, build_id) = (file.cloned(), build_id.cloned());
+                    SumFrame { name: step.name.clone(), file, build_id }
+                })
+                .collect();
+            frames.reverse();
+            let cause = row.leaf.and_then(|leaf| cause_of(&selection.steps[leaf.index()]));
+            tables.add_stack(&frames, Some("Host a"), cause, (row.value, row.count));
+        }
+        let mut fleet = Fleet::new(Metric::Wall);
+        add(&mut fleet, &recording, Some("Host a"));
+        let (expected, made) = (fleet.finish(), tables.finish());
+        assert_eq!(names(&made), names(&expected));
+        assert_eq!(made.costs.len(), expected.costs.len());
+        let ids = |recording: &Recording| {
+            recording.modules.iter().map(|module| module.build_id.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(&made), ids(&expected));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::hash::Hasher as _;
 
-use culprit_model::{Cause, Metric, Recording, Selection, Source, Text, table};
+use culprit_model::{Cause, Metric, Nanos, Recording, Selection, Source, Text, table};
 use siphasher::sip::SipHasher13;
 
 table! {
@@ -49,6 +49,54 @@ table! {
         build_id: Option<Text>,
         /// True for the function whose own time the stack's time is, as `top` counts it.
         own: bool,
+    }
+}
+
+table! {
+    /// A recording in the tables.
+    FleetRecording in "fleet_recordings" {
+        /// Name of its file.
+        recording: Text,
+        /// The machine that recorded, by its name; `(unknown)` where the recording does not say.
+        host: Text,
+        /// The image of the container that it ran in.
+        image: Text,
+        /// The label `version`, else the build id of the recorded program.
+        version: Text,
+        /// The day on which the recording began, in UTC.
+        day: Text,
+        /// What shares of its findings are of; none without thread time, which findings need.
+        judged: Option<Nanos>,
+    }
+}
+
+table! {
+    /// A finding of a recording. `culprit findings` has two lists: the usual one and that of `--all`.
+    FleetFindingRow in "fleet_findings" {
+        /// Name of the recording's file.
+        recording: Text,
+        /// The machine that recorded, by its name; `(unknown)` where the recording does not say.
+        host: Text,
+        /// The image of the container that it ran in.
+        image: Text,
+        /// The label `version`, else the build id of the recorded program.
+        version: Text,
+        /// The day on which the recording began, in UTC.
+        day: Text,
+        /// True in the list of `--all`, false in the usual one. A finding in both has two rows.
+        every: bool,
+        /// Identifier of the rule.
+        rule: Text,
+        /// Module of the function that it names; empty where it names none.
+        module: Text,
+        /// The function that it names.
+        function: Text,
+        /// Source file of the function, if known.
+        file: Option<Text>,
+        /// What it costs in this recording.
+        cost: Nanos,
+        /// All of it, as `culprit findings --json` prints it.
+        document: Text,
     }
 }
 
