@@ -160,7 +160,8 @@ fn the_documents_hold_the_documented_keys() {
             "culprit config explain a --json",
             "choices[].file choices[].start_with findings[].evidence[] findings[].fix[] \
              findings[].id findings[].key findings[].severity findings[].title findings[].why \
-             observed[].count observed[].grade observed[].variable",
+             not_read[].source not_read[].state not_read[].why observed[].count observed[].grade \
+             observed[].variable",
         ),
         ("config-vars", "DB_URI=1 culprit config vars --json", ""),
         ("config-profiles", "culprit config profiles --json", ""),
@@ -171,6 +172,18 @@ fn the_documents_hold_the_documented_keys() {
         let not_printed: Vec<_> = not_printed.iter().map(String::as_str).collect();
         assert_eq!(not_printed.join(" "), missing, "{section}");
     }
+    // A source that cannot be read may set the key.
+    write(&lab, "broken/appsettings.Production.json", "{\"b\": 1}");
+    write(&lab, "broken/appsettings.json", "{\"a\": 1,\n \"a\": 2}");
+    let output = run(&lab, &lab.path("broken"), "culprit config explain a --json");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
+    assert_eq!((output.status.code(), &document["keys"]), (Some(3), &Value::Array(Vec::new())));
+    let not_read = &document["not_read"][0];
+    assert_eq!(
+        (&not_read["source"], &not_read["state"]),
+        (&"appsettings.json".into(), &"unparsable".into())
+    );
+    assert!(not_read["why"].as_str().unwrap().starts_with("line 2, column 2: repeats the key of"));
     let output = run(&lab, &lab.path("site"), "culprit config roles --json");
     let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
     assert_eq!(undocumented("config-roles", &[document]), std::collections::BTreeSet::new());
