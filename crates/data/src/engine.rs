@@ -33,6 +33,6 @@ pub(crate) fn say_checked(checked: Option<&Checked>, talk: &Talk) {
     let Some(Checked { address, version, slice, questions, rows }) = checked else { return };
     talk.say(&format!(
         "engine {address}, version {version}; this machine computed the slice `{slice}` as well: \
-         the same {rows} rows for {questions} questions"
+         the same answers to {questions} questions, rows: {rows}"
     ));
 }

@@ -77,8 +77,8 @@ fn tables_of_a_folder_show_what_its_recordings_show() {
         assert_eq!(output.status.code(), Some(2), "{line}: {}", stderr(&output));
         assert!(stderr(&output).contains(word), "{line}: {}", stderr(&output));
     }
-    let output = lab.culprit().args(["top", "tables", "--engine", "sc://127.0.0.1:1", "--json"]);
-    let output = output.output().unwrap();
+    let arguments = ["top", "tables", "--engine", "sc://127.0.0.1:1", "--json"];
+    let output = lab.culprit().args(arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["error"]["exit_code"], 3);

@@ -29,8 +29,8 @@ use culprit_report::html::{Frame, Markup, PAGE_STYLE, PLOT_STYLE, findings_secti
 use culprit_report::{percent, size};
 use serde_json::json;
 
-use super::question::{Recognition, failure, open};
-use super::text::{SCHEMA, findings_json, put, put_json};
+use super::question::{Recognition, failure, open, put_json_of, put_of};
+use super::text::{SCHEMA, findings_json};
 use crate::audit_args::AuditReportArgs;
 use crate::failure::Failure;
 use crate::output::Talk;
@@ -72,9 +72,10 @@ pub(super) fn run(args: &AuditReportArgs, json: bool, talk: &Talk) -> Result<(),
     let output = args.output.display().to_string();
     if json {
         let findings = findings_json(&findings);
-        return put_json(&json!({"schema": SCHEMA, "page": output, "findings": findings}));
+        let document = json!({"schema": SCHEMA, "page": output, "findings": findings});
+        return put_json_of(&store, document, talk);
     }
-    put(&format!("{} findings; the page: {output}\n", findings.len()))
+    put_of(&store, &format!("{} findings; the page: {output}\n", findings.len()), talk)
 }
 
 /// Writes the page beside its place and moves it there, so that nobody sees half of it.
