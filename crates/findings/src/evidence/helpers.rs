@@ -97,8 +97,8 @@ mod tests {
         let main = scene.program("fetch", None, 0);
         let process = scene.recording.thread(main).process;
         let helper = scene.thread(process, "helper", 0);
-        scene.wait(helper, 5000, Cause::Poll, ASK, End::Timer);
-        scene.run(helper, 1, Cause::CpuUser, "clone3;helper");
+        scene.wait(helper, 4970, Cause::Poll, ASK, End::Timer);
+        scene.run(helper, 30, Cause::CpuUser, "clone3;helper");
         for _ in 0..100 {
             scene.wait(main, 49, Cause::Sleep, PAUSE, End::Timer);
             scene.run(main, 1, Cause::CpuUser, "main;look");

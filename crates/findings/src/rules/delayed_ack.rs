@@ -38,9 +38,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     yields_to: &[],
     claim: "Messages that are sent in several small writes wait 40 ms for an acknowledgement that the \
             other side's kernel delays.",
-    signature: "Waits for data of a TCP connection that last 40 to 48 ms, again and again, and make up \
-                most of the thread's waiting for the network, while no recorded thread works or sleeps. \
-                The small writes themselves are inferred.",
+    signature: "Waits for data of a TCP connection last 40 to 48 ms, again and again. They make up most of \
+                the thread's waiting for the network. No recorded thread works or sleeps meanwhile. The \
+                small writes themselves are inferred.",
     not_reported: &["a peer that is recorded and sleeps or works meanwhile"],
     why: "Nagle's algorithm holds a small segment back while an earlier one is not acknowledged. The \
           receiver's kernel delays that acknowledgement by 40 ms, because an answer might carry it. So \

@@ -19,7 +19,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     claim: "Threads hand over so often that the system calls for it take much of the CPU time.",
     signature: "CPU time on the critical path inside the kernel's futex calls: what a mutex, a condition variable or a queue does when a thread must wait or be woken.",
     not_reported: &["the waits themselves (`lock-contention`, `wait-on-thread`)"],
-    why: "Putting a thread to sleep and waking it costs 2 to 10 us of CPU time on both sides. For work of that length the hand-over costs more than the work.",
+    why: "Putting a thread to sleep and waking it costs 2 to 10 us of CPU time on both sides. If the work \
+          takes no longer than that, waking costs more than the work.",
     fix: &[
         "Hand over many items at once: a batch for each wakeup.",
         "Wake a thread only if one waits, and after the lock was released.",

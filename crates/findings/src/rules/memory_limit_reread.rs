@@ -29,9 +29,9 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "waits for files that are read for the first time (`sequential-read`, `random-read`)",
         "the work of freeing memory itself (`memory-limit-reclaim`)",
     ],
-    why: "The page cache counts towards the limit. If the program's own memory and the files that it \
-          uses do not fit together, the kernel drops pages of files, also of the program's own code, \
-          and reads them again each time that they are needed.",
+    why: "The page cache counts towards the limit. The program's own memory and the files that it uses \
+          may not fit together. Then the kernel drops pages of files, also of the program's own code. It \
+          reads them again each time that they are needed.",
     fix: &[
         "Raise the memory limit of the container: `--memory SIZE`.",
         "Use less memory: smaller heaps and caches, fewer workers.",
