@@ -104,9 +104,12 @@ pub fn digests(store: &Store) -> Result<StoreDigests, Error> {
     Ok(all)
 }
 
+/// The sums of days, by day, shard and place.
+type DaySums = BTreeMap<(Utc, u32, Option<PlaceKey>), [u64; 5]>;
+
 /// The sums of each day, shard and place, whatever labels the rows have: an import gives none.
-fn rollups(store: &Store) -> Result<BTreeMap<(Utc, u32, Option<PlaceKey>), [u64; 5]>, Error> {
-    let mut all: BTreeMap<_, [u64; 5]> = BTreeMap::new();
+fn rollups(store: &Store) -> Result<DaySums, Error> {
+    let mut all = DaySums::new();
     for row in store.read::<DayRollup>()? {
         let more = [row.sessions, row.pages, row.single, row.duration_ms, row.with_duration];
         let sums = all.entry((row.day, row.shard, row.place_id)).or_default();

@@ -172,17 +172,7 @@ impl Plan {
         crew.wires.prober.clone_from(&crew.lines.prober);
         let shapes = source.as_ref().map(EventSource::shapes).unwrap_or_default();
         let rings = source.as_ref().map_or(0, EventSource::memory_bytes);
-        let context = Context {
-            start: start.monotonic,
-            points: self.wakers().and_then(PointFields::of),
-            switch_stacks: self.rights.kernel.is_ok(),
-            returned: self.found.calls.map(|point| point.returned),
-            sockets: self.found.sockets.map(|points| points.fields),
-            doors: self.found.doors.map(|point| point.fields),
-            requests: self.options.extras.requests.clone(),
-            hits_of_all: !matches!(subjects.kind, SubjectKind::Processes(_)),
-            toll: self.found.probes.map(|(_, toll)| toll),
-        };
+        let context = self.context(start.monotonic, &subjects);
         let mut worker = Worker::new(context, shapes, spool, crew.wires, kernel);
         self.note_shortfalls(&mut worker, source.as_ref());
         // From here on the rings are emptied: to look at every process of a busy machine takes
@@ -230,6 +220,21 @@ impl Plan {
             reader,
             cpu_before,
         })
+    }
+
+    /// What the handler of records must know.
+    fn context(&self, start: u64, subjects: &Subjects) -> Context {
+        Context {
+            start,
+            points: self.wakers().and_then(PointFields::of),
+            switch_stacks: self.rights.kernel.is_ok(),
+            returned: self.found.calls.map(|point| point.returned),
+            sockets: self.found.sockets.map(|points| points.fields),
+            doors: self.found.doors.map(|point| point.fields),
+            requests: self.options.extras.requests.clone(),
+            hits_of_all: !matches!(subjects.kind, SubjectKind::Processes(_)),
+            toll: self.found.probes.map(|(_, toll)| toll),
+        }
     }
 
     /// Opens the events; none on the rung that has no events.

@@ -46,7 +46,7 @@ impl SparkServer {
     /// The reason where Python or the package cannot be had.
     pub fn sail() -> Result<Self, String> {
         let python = venv("python-sail", &["pysail"])?;
-        let mut command = Command::new(python);
+        let mut command = crate::program(python);
         command
             .args(["-c", SAIL])
             .stdin(Stdio::piped())
@@ -93,7 +93,7 @@ impl SparkCluster {
     pub fn start(folder: &Path) -> Result<Self, String> {
         let python = venv("python-spark", &["pyspark[connect]"])?;
         let script = "import pyspark; print(pyspark.__path__[0])";
-        let printed = printed(Command::new(&python).args(["-c", script]))?;
+        let printed = printed(crate::program(&python).args(["-c", script]))?;
         let home = Path::new(printed.trim());
         let mut cluster = Self { members: Vec::new(), port: free_port()? };
         let master = free_port()?;
@@ -133,7 +133,7 @@ impl SparkCluster {
         program: &str,
         options: &[&str],
     ) -> Result<(), String> {
-        let mut command = Command::new(home.join("bin").join(program));
+        let mut command = crate::program(home.join("bin").join(program));
         command.args(options).current_dir(folder).stdin(Stdio::null()).process_group(0);
         command.env("SPARK_HOME", home).env("SPARK_LOCAL_IP", "127.0.0.1");
         command.env("SPARK_LOCAL_DIRS", folder);

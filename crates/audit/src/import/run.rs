@@ -103,10 +103,13 @@ pub(crate) fn run(
     Ok(done)
 }
 
+/// How far the job of a number has come.
+type Numbered = (u64, Result<Progress, Error>);
+
 fn worker(
     sources: &[PlannedSource],
     work: &Mutex<Receiver<Job>>,
-    (results, used_up): (&SyncSender<(u64, Result<Progress, Error>)>, &SyncSender<Vec<u8>>),
+    (results, used_up): (&SyncSender<Numbered>, &SyncSender<Vec<u8>>),
 ) {
     loop {
         let job = work.lock().unwrap_or_else(std::sync::PoisonError::into_inner).recv();
@@ -123,12 +126,8 @@ fn worker(
     }
 }
 
-type Lines<'a> = (
-    &'a SyncSender<Job>,
-    &'a SyncSender<()>,
-    &'a SyncSender<(u64, Result<Progress, Error>)>,
-    &'a Receiver<Vec<u8>>,
-);
+type Lines<'a> =
+    (&'a SyncSender<Job>, &'a SyncSender<()>, &'a SyncSender<Numbered>, &'a Receiver<Vec<u8>>);
 
 /// Cuts the sources into chunks.
 fn cut(

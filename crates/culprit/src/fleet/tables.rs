@@ -31,11 +31,14 @@ use crate::output::Output;
 struct TableSums {
     recordings: Vec<(String, String, u64)>,
     stacks: Vec<SummedStack>,
-    frames: Vec<(i64, u32, String, Option<String>, Option<String>)>,
+    frames: Vec<StackFrame>,
 }
 
 /// Metric, group, stack, cause, value, rows behind it.
 type SummedStack = (String, String, i64, Option<String>, u64, u64);
+
+/// Stack, place in it, function, file, build id.
+type StackFrame = (i64, u32, String, Option<String>, Option<String>);
 
 /// True for a folder of tables of recordings.
 pub(crate) fn is_tables(folder: &Path) -> bool {
