@@ -480,7 +480,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         "audit cap",
         &[(
             "culprit audit cap store --path InteractionsCache.Referrers[] --limit 512 --guards",
-            "what a limit of 512 bytes would cut, and constraints that keep to it",
+            "what 512 bytes would cut, and constraints that keep to it",
         )],
     ),
     (

@@ -20,8 +20,9 @@ fn a_file_of_every_format_opens() {
         write(&newest, &sample::recording(3)).unwrap();
     }
     let mut written = sample::recording(3);
-    // Files have room for it since a later release of the first format.
+    // Files have room for these since later releases of the first format.
     written.meta.configuration = None;
+    written.meta.later_frequency = 0;
     for schema in 1..=SCHEMA {
         let path = folder.join(format!("format-{schema}.culprit"));
         assert_eq!(open(&path).unwrap().recording, written, "{}", path.display());
