@@ -9,6 +9,8 @@
 //! recording                 0 0 2 5 8
 //! ```
 
+use std::collections::BTreeSet;
+
 use culprit_model::Pid;
 use culprit_place::{CounterReader, Counters};
 
@@ -24,6 +26,8 @@ pub(crate) struct Cgroups {
     /// The recorder's own, in which a command begins.
     own: Option<CounterReader>,
     joined: Vec<Joined>,
+    /// What `/proc/PID/cgroup` said of processes whose cgroups are known: most processes say the same.
+    seen: BTreeSet<String>,
 }
 
 /// A cgroup that a recorded process was found in later.
@@ -38,21 +42,25 @@ impl Cgroups {
     /// Those of a recording whose own cgroup is `recorded`.
     pub(crate) fn new(recorded: Option<CounterReader>) -> Self {
         let own = CounterReader::of_process(Pid(std::process::id())).ok();
-        Self { recorded, own, joined: Vec::new() }
+        Self { recorded, own, ..Self::default() }
     }
 
-    /// Looks where processes are now.
-    pub(crate) fn look(&mut self, pids: &[i32]) {
-        for pid in pids {
+    /// Looks where processes are now: each with the text of its `/proc/PID/cgroup`.
+    pub(crate) fn look(&mut self, processes: impl Iterator<Item = (i32, String)>) {
+        for (pid, memberships) in processes {
             if self.joined.len() == MOST_JOINED {
                 return;
             }
+            if self.seen.contains(&memberships) {
+                continue;
+            }
             // One that has ended is nowhere.
-            let Ok(reader) = CounterReader::of_process(kernel_pid(*pid)) else { continue };
+            let Ok(reader) = CounterReader::of_process(kernel_pid(pid)) else { continue };
             if !self.is_known(&reader) {
                 let before = reader.read();
                 self.joined.push(Joined { reader, before });
             }
+            self.seen.insert(memberships);
         }
     }
 

@@ -221,7 +221,7 @@ impl Poller {
             readings.extend(tasks.iter().filter_map(|task| account(*task)));
         });
         every(&mut due.counters, 200, || {
-            self.cgroups.look(&pids);
+            self.cgroups.look(pids.iter().map(|pid| (*pid, process_file(*pid, "cgroup"))));
             readings.extend(self.cgroups.read().iter().flat_map(cgroup_counters));
             readings.extend(steal());
         });

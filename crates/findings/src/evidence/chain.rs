@@ -191,20 +191,19 @@ impl Chain {
 
     /// The handles of the waits around a segment, innermost first.
     pub(crate) fn link_ids(&self, segment: &Segment) -> impl Iterator<Item = LinkId> {
-        let mut next = segment.link;
+        self.ids_around(segment.link)
+    }
+
+    /// A wait and those around it, innermost first.
+    fn around(&self, wait: Option<LinkId>) -> impl Iterator<Item = &Link> {
+        self.ids_around(wait).map(|id| &self.links[id.index()])
+    }
+
+    fn ids_around(&self, mut next: Option<LinkId>) -> impl Iterator<Item = LinkId> {
         std::iter::from_fn(move || {
             let id = next?;
             next = self.links[id.index()].parent;
             Some(id)
-        })
-    }
-
-    /// A wait and those around it, innermost first.
-    fn around(&self, mut next: Option<LinkId>) -> impl Iterator<Item = &Link> {
-        std::iter::from_fn(move || {
-            let link = &self.links[next?.index()];
-            next = link.parent;
-            Some(link)
         })
     }
 
@@ -404,8 +403,8 @@ impl Builder<'_, '_> {
         let blocked = recording.intervals.iter().filter(measured).filter(|i| i.cause.is_blocked());
         for interval in blocked {
             let (from, to) = clip(interval);
-            let asked = || source.serving.for_requests(recording, stacks, interval).is_none();
-            if from < to && !idle.is_idle(interval) && asked() {
+            let is_request = || source.serving.for_requests(recording, stacks, interval).is_some();
+            if from < to && !idle.is_idle(interval) && !is_request() {
                 self.follow(interval.thread, (from, to), None);
             }
         }

@@ -7,7 +7,7 @@
 //!
 //! Nobody works while main pauses, but the pauses are for what the helper waits for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::{Cause, Interval, ProcessId, Recording, ThreadId, Time, WakeSource};
 
@@ -16,62 +16,57 @@ use super::families::Family;
 use super::serving::Serving;
 use super::stacks::Stacks;
 
-/// The threads of each process that wait for something outside, with those waits in order of time.
+/// The threads of each process that wait for something outside it.
 #[derive(Debug, Default)]
 pub(super) struct Helpers {
-    of: BTreeMap<ProcessId, Vec<Outside>>,
-}
-
-/// A wait for something outside.
-#[derive(Debug, Clone, Copy)]
-struct Outside {
-    from: Time,
-    to: Time,
-    thread: ThreadId,
+    of: BTreeMap<ProcessId, BTreeSet<ThreadId>>,
 }
 
 impl Helpers {
     /// Linear in intervals.
     pub(super) fn of(recording: &Recording, stacks: &Stacks, serving: &Serving) -> Self {
         let mut helpers = Self::default();
-        let is_outside = |row: &&Interval| {
-            is_outside(recording, stacks, row)
-                && serving.for_requests(recording, stacks, row).is_none()
-        };
-        for row in recording.intervals.iter().filter(is_outside) {
-            let (from, to) = (row.start, row.start + row.duration);
+        let outside = recording.intervals.iter();
+        for row in outside.filter(|row| is_outside(recording, stacks, serving, row)) {
             let process = recording.thread(row.thread).process;
-            let outside = Outside { from, to, thread: row.thread };
-            helpers.of.entry(process).or_default().push(outside);
+            helpers.of.entry(process).or_default().insert(row.thread);
         }
         helpers
     }
 
     /// The other thread of a process that waits for something outside all through a time; of several, the
-    /// one whose wait lasts longest from then on.
+    /// one whose wait lasts longest from then on. Threads times the logarithm of rows.
     pub(super) fn during(
         &self,
         source: &Source<'_>,
         own: ThreadId,
         (from, to): (Time, Time),
     ) -> Option<ThreadId> {
-        let waits = self.of.get(&source.recording.thread(own).process)?;
-        // What ends while the pausing thread acts may be of its own doing: it sends to itself.
-        let is_ours = |wait: &Outside| {
-            let row = source.lives.before(source.recording, own, wait.to);
-            row.is_some_and(|row| !source.recording.intervals[row].cause.is_blocked())
+        let Source { recording, stacks, lives, serving, .. } = *source;
+        let row_before = |thread, time| {
+            lives.before(recording, thread, time).map(|row| &recording.intervals[row])
         };
-        let through = waits.iter().filter(|wait| wait.from <= from && wait.to >= to);
-        let others = through.filter(|wait| wait.thread != own && !is_ours(wait));
-        others.max_by_key(|wait| (wait.to, std::cmp::Reverse(wait.thread))).map(|wait| wait.thread)
+        // What ends while the pausing thread acts may be of its own doing: it sends to itself.
+        let is_ours = |end| row_before(own, end).is_some_and(|row| !row.cause.is_blocked());
+        let threads = self.of.get(&recording.thread(own).process)?.iter().copied();
+        let waits = threads.filter(|thread| *thread != own).filter_map(|thread| {
+            let row = row_before(thread, to).filter(|row| row.start <= from)?;
+            let end = row.start + row.duration;
+            let counts = is_outside(recording, stacks, serving, row) && !is_ours(end);
+            counts.then_some((end, std::cmp::Reverse(thread)))
+        });
+        waits.max().map(|(_, std::cmp::Reverse(thread))| thread)
     }
 }
 
 /// True for a wait that somebody outside of the process ends, or a resolver's limit.
-fn is_outside(recording: &Recording, stacks: &Stacks, row: &Interval) -> bool {
+fn is_outside(recording: &Recording, stacks: &Stacks, serving: &Serving, row: &Interval) -> bool {
+    if !row.cause.is_blocked() || serving.for_requests(recording, stacks, row).is_some() {
+        return false;
+    }
     let within = |family| stacks.in_family(row.stack, family);
     if within(Family::Resolver) {
-        return row.cause.is_blocked();
+        return true;
     }
     let process = |thread: ThreadId| recording.thread(thread).process;
     let by_peer = row.waker.is_some_and(|by| process(by) != process(row.thread))

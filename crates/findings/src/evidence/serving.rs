@@ -32,6 +32,8 @@ pub(crate) struct Serving {
     listens: BTreeMap<ProcessId, (Time, Text)>,
     /// Threads that connect to somewhere, or wait for what others of their process have asked for.
     asking: BTreeSet<ThreadId>,
+    /// The processes of these.
+    asking_processes: BTreeSet<ProcessId>,
 }
 
 impl Serving {
@@ -58,6 +60,8 @@ impl Serving {
             }
         }
         serving.asking.extend(poll_answers.difference(&poll_requests));
+        let processes = serving.asking.iter().map(|thread| recording.thread(*thread).process);
+        serving.asking_processes = processes.collect();
         serving
     }
 
@@ -66,8 +70,8 @@ impl Serving {
         self.listens.is_empty()
     }
 
-    /// Where a process listens that a wait for requests is of: for connections, for data or for events of
-    /// any kind, by a thread that itself asks nobody; for data, by one of a process that asks nobody.
+    /// Where a process listens that a wait for requests is of: for connections or for events of any kind,
+    /// by a thread that itself asks nobody; for data, in a process that asks nobody.
     pub(crate) fn for_requests(
         &self,
         recording: &Recording,
@@ -80,10 +84,9 @@ impl Serving {
             Cause::Net if stacks.in_family(wait.stack, Family::Accept) => true,
             // Where no thread of a process asks anybody, what it receives is what others ask.
             Cause::Net => {
-                let asks = |asking: &ThreadId| recording.thread(*asking).process == process;
                 !stacks.writes(wait.stack)
                     && !stacks.in_family(wait.stack, Family::Connect)
-                    && !self.asking.iter().any(asks)
+                    && !self.asking_processes.contains(&process)
             }
             cause => cause == Cause::Poll,
         };

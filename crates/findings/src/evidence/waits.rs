@@ -1,11 +1,10 @@
-//! Every wait that another thread's time fills, classified once: what for, who waits, who ended it.
+//! Every wait that another thread's time fills, classified once: what for, who waits, whose time fills it.
 //!
 //! Rules ask about these records, and never classify a wait themselves.
 
 use culprit_model::ThreadId;
 
 use super::chain::Link;
-use super::pauses::PauseEnd;
 use super::{Evidence, IntervalId, Relation};
 
 /// A wait around segments of the chain.
@@ -19,12 +18,8 @@ pub(crate) struct Wait {
     pub(crate) by: ThreadId,
     /// What the waiter depends on.
     pub(crate) relation: Relation,
-    /// True when no wakeup tells `by`.
-    pub(crate) inferred: bool,
     /// True for a wait for requests that anybody may make.
     pub(crate) for_requests: bool,
-    /// Whether its own timer ended it.
-    pub(crate) end: PauseEnd,
 }
 
 impl Wait {
@@ -36,9 +31,7 @@ impl Wait {
             waiter: interval.thread,
             by: link.by,
             relation: Relation::of(evidence, interval, Some(link.by), link.inferred),
-            inferred: link.inferred,
             for_requests: evidence.for_requests(interval).is_some(),
-            end: PauseEnd::of(interval),
         }
     }
 }

@@ -17,7 +17,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Pattern,
     yields_to: &[],
     claim: "Threads hand over so often that the system calls for it take much of the CPU time.",
-    signature: "CPU time on the critical path inside the kernel's futex calls: what a mutex, a condition variable or a queue does when a thread must wait or be woken.",
+    signature: "CPU time on the critical path inside the kernel's futex calls: what a mutex, a \
+                condition variable or a queue does when a thread must wait or be woken.",
     not_reported: &["the waits themselves (`lock-contention`, `wait-on-thread`)"],
     why: "Putting a thread to sleep and waking it costs 2 to 10 us of CPU time on both sides. If the work \
           takes no longer than that, waking costs more than the work.",
@@ -25,7 +26,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "Hand over many items at once: a batch for each wakeup.",
         "Wake a thread only if one waits, and after the lock was released.",
         "Do small work where it arises, instead of in another thread.",
-        "Shorten the critical section, or keep data per thread, so that threads rarely meet at the lock.",
+        "Shorten the critical section, or keep data per thread, so that threads rarely meet at \
+         the lock.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the cost of `futex-storm` in `culprit findings \
             fixed.culprit` must be smaller than before",

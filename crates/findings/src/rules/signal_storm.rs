@@ -17,14 +17,19 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Pattern,
     yields_to: &[],
     claim: "Sending, delivering and handling signals takes much of the CPU time.",
-    signature: "CPU time on the critical path inside the kernel's functions that send signals, call handlers and return from them, or change the signal mask.",
+    signature: "CPU time on the critical path inside the kernel's functions that send signals, \
+                call handlers and return from them, or change the signal mask.",
     not_reported: &["the work of the handler itself (`hot-function`)"],
-    why: "A signal costs 1 to 3 us: the kernel interrupts the thread, saves its registers on the stack, runs the handler and restores them with another system call. Handlers also interrupt system calls, which must then be made again.",
+    why: "A signal costs 1 to 3 us: the kernel interrupts the thread, saves its registers on the \
+          stack, runs the handler and restores them with another system call. Handlers also \
+          interrupt system calls, which must then be made again.",
     fix: &[
         "Use another way to notify: eventfd, a pipe, a futex or a condition variable.",
-        "Lower the rate of timers that send signals (`setitimer`, `timer_create`, a profiler's interval).",
+        "Lower the rate of timers that send signals (`setitimer`, `timer_create`, a profiler's \
+         interval).",
         "Take signals synchronously with `signalfd` or `sigtimedwait`, many at a time.",
-        "If the signals are faults on protected memory (a garbage collector, `mprotect` tricks), track the writes another way.",
+        "If the signals are faults on protected memory (a garbage collector, `mprotect` tricks), \
+         track the writes another way.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the cost of `signal-storm` in `culprit findings \
             fixed.culprit` must be smaller than before",

@@ -17,14 +17,18 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     specificity: Specificity::Pattern,
     yields_to: &[],
     claim: "Setting, cancelling and expiring timers takes much of the CPU time.",
-    signature: "CPU time on the critical path inside the kernel's functions that set, cancel and run timers.",
+    signature: "CPU time on the critical path inside the kernel's functions that set, cancel and \
+                run timers.",
     not_reported: &["short sleeps in a loop (`poll-sleep-loop`, `idle-await`)"],
-    why: "A program that sets a timer for each request, and cancels it when the request is done, enters the kernel twice for nothing in most cases. A timer with a short period wakes the program as often.",
+    why: "A program that sets a timer for each request, and cancels it when the request is done, \
+          enters the kernel twice for nothing in most cases. A timer with a short period wakes \
+          the program as often.",
     fix: &[
         "Keep one kernel timer for the earliest deadline, and the others in a heap or timer wheel.",
         "Set the timer anew only when the earliest deadline changes.",
         "Use a longer period, or none while there is nothing to do.",
-        "Use the timeout of the wait itself (`epoll_wait`, `pthread_cond_timedwait`) instead of a timer.",
+        "Use the timeout of the wait itself (`epoll_wait`, `pthread_cond_timedwait`) instead of \
+         a timer.",
     ],
     check: "culprit record -o fixed.culprit -- CMD; the cost of `timer-storm` in `culprit findings \
             fixed.culprit` must be smaller than before",

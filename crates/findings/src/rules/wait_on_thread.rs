@@ -116,9 +116,9 @@ impl Rule for WaitOnThread {
             Some((wait.thread, evidence.name(evidence.stacks.focus(wait.stack))))
         };
         let claim = |t: Tally<(ThreadId, Text)>| {
-            let key = t.key.0;
+            let waiter = t.key.0;
             let left = works
-                .get(&evidence.process(key))
+                .get(&evidence.process(waiter))
                 .is_some_and(|work| is_left_over(evidence, work, &t.segments))
                 || is_parallel(evidence, &evidence.work, &t.segments);
             let claim = told(evidence, t)?;

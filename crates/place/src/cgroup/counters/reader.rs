@@ -135,10 +135,8 @@ impl CounterReader {
 
     /// The cgroups above these; `None` at the top of every tree.
     fn above(&self) -> Option<Self> {
-        // Every cgroup has a list of its members; the folder above a mount point has none.
         let up = |folder: &Option<PathBuf>| {
-            let above = folder.as_deref().and_then(Path::parent)?;
-            above.join("cgroup.procs").exists().then(|| above.to_path_buf())
+            folder.as_deref().and_then(folder_above).map(Path::to_path_buf)
         };
         let above = Self {
             cpu: up(&self.cpu),
@@ -344,9 +342,15 @@ fn is_parent(folder: &Path) -> bool {
 }
 
 /// Whether nobody is in a cgroup itself.
-/// Whether a folder is the top of its tree: what is above it is no cgroup.
+/// The cgroup above one; none at the top of its tree. Every cgroup has a list of its members; the folder above
+/// a mount point has none.
+fn folder_above(folder: &Path) -> Option<&Path> {
+    folder.parent().filter(|above| above.join("cgroup.procs").exists())
+}
+
+/// Whether a folder is the top of its tree.
 fn is_top(folder: &Path) -> bool {
-    !folder.parent().is_some_and(|above| above.join("cgroup.procs").exists())
+    folder_above(folder).is_none()
 }
 
 fn is_empty(folder: &Path) -> bool {
