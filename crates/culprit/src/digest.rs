@@ -23,8 +23,8 @@ const TILING_TOLERANCE: f64 = 0.001;
 /// A finding below this share is no answer to where the time went; it is the threshold below which
 /// a finding's severity is low.
 const DOMINATES: f64 = culprit_findings::MEDIUM_SHARE;
-/// A finding that is less sure is more likely wrong than right: the answer calls it a guess.
-const GUESS: f64 = 0.5;
+/// A finding that is less sure is called possible.
+const GUESS: f64 = culprit_findings::POSSIBLE;
 
 /// One recording and what there is to say about it.
 #[derive(Debug)]

@@ -502,6 +502,7 @@ fn findings_on(
         threads,
         own: patterns(&filter.own)?,
         command_path,
+        as_claimed: false,
     };
     let mut report = culprit_findings::find(recording, &options);
     let kept =

@@ -18,6 +18,7 @@ rules! {
     recordings:
     poll_sleep_loop::PollSleepLoop,
     lock_contention::LockContention,
+    lock_across_requests::LockAcrossRequests,
     wait_on_thread::WaitOnThread,
     wait_on_child::WaitOnChild,
     spawn_storm::SpawnStorm,

@@ -16,6 +16,7 @@ use culprit_engine::stats::{Ratio, Verdict};
 use culprit_model::{Cause, Evidence as Fact, Finding, Nanos, Recording, Text};
 
 use crate::habits::Habits;
+use crate::hit_rates::most_severe;
 use crate::mechanism::{Mechanism, mechanisms};
 use crate::parts::{Parts, of_row};
 use crate::report::{Options, Report, find};
@@ -302,11 +303,12 @@ impl Cost<'_> {
         let (sentence, instead) = instead.unzip();
         facts.extend(instead);
         facts.extend(typical.evidence.iter().cloned());
+        let confidence = typical.confidence * self.in_runs as f64 / self.runs.max(1) as f64;
         Finding {
             cost,
             share,
-            severity: severity_of(share),
-            confidence: typical.confidence * self.in_runs as f64 / self.runs.max(1) as f64,
+            severity: severity_of(share).min(most_severe(confidence)),
+            confidence,
             evidence: facts,
             why: sentence.map_or_else(String::new, |s| s + " ") + &typical.why,
             ..typical.clone()

@@ -25,6 +25,7 @@ mod doubt;
 mod evidence;
 mod followed_files;
 mod habits;
+mod hit_rates;
 mod kernel_calls;
 mod kernel_time;
 mod losses;
@@ -55,6 +56,7 @@ pub use difference::{
     DifferenceReport, MOST_MORE_ROUNDS, RunSummary, SAME_BAND, find_difference,
     find_difference_of_sets, leaning,
 };
+pub use hit_rates::{HitRate, POSSIBLE, SURE_ENOUGH, calibrated};
 pub use mechanism::Mechanism;
 pub use probes::{
     ImageLayer, ImageStored, ImageWaste, Measured, MeasuredArm, MeasuredFindings, MeasuredMetric,

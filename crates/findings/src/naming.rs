@@ -106,9 +106,15 @@ impl Naming {
         if wanted.is_empty() {
             return naming;
         }
-        naming.add(evidence, &mut wanted, &times_of_work(evidence, claim.site, held));
-        if !wanted.is_empty() {
-            naming.add(evidence, &mut wanted, &times_of_waits(evidence, claim.site, held));
+        let mut sources = [times_of_work, times_of_waits];
+        // Who waits may be in a function of the same name as who works meanwhile.
+        if claim.site == Site::WaitThenWork {
+            sources.reverse();
+        }
+        for times in sources {
+            if !wanted.is_empty() {
+                naming.add(evidence, &mut wanted, &times(evidence, claim.site, held));
+            }
         }
         if !wanted.is_empty() {
             naming.add(evidence, &mut wanted, &times_of_stacks(evidence, claim));

@@ -30,6 +30,9 @@ pub struct Options {
     /// What counts as the program's own code, to which findings point; the rule of
     /// [`OwnCode`](culprit_engine::own::OwnCode) decides where there are none.
     pub own: Patterns,
+    /// As sure as each rule says itself, which hit rates are counted from; else as often as findings of
+    /// the kind are right.
+    pub as_claimed: bool,
     /// The critical path of the recording's command, where the caller needs it too; else it is walked.
     pub command_path: Option<Arc<CommandPath>>,
 }

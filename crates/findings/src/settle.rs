@@ -22,7 +22,7 @@ use crate::naming::Naming;
 use crate::report::{Options, Report};
 use crate::rule::{COST, Claim, PERCENT, Specificity, fact};
 use crate::rules::unexplained;
-use crate::{alike, doubt, parts, side_by_side, sites};
+use crate::{alike, doubt, hit_rates, parts, side_by_side, sites};
 
 /// Share of the wall time from which a finding is listed (CONTRACT: below it only with `--all`).
 pub const MIN_SHARE: f64 = 0.01;
@@ -90,14 +90,17 @@ pub(crate) fn settle(evidence: &Evidence<'_>, claims: Vec<Claim>, options: &Opti
     let holders = || holders.clone().map(|settled| (settled.claim.rule.id, &settled.held[..]));
     let (parts, mut findings) = side_by_side::both(
         || parts::of(evidence, holders()),
-        || side_by_side::all(&listed, |settled| finding(evidence, settled)),
+        || side_by_side::all(&listed, |settled| finding(evidence, settled, options)),
     );
     findings.retain(|finding| finding.confidence >= MIN_CONFIDENCE);
     findings.sort_by(|a: &Finding, b| {
         // What nothing explains comes last, however long it is.
         let is_rest = |finding: &Finding| finding.id == unexplained::DOC.id;
+        // What may be as it is wanted, or is not sure, comes behind what matters, however long it is.
+        let answers = |f: &Finding| f.cost > Nanos::ZERO && f.severity > Severity::Low;
         is_rest(a)
             .cmp(&is_rest(b))
+            .then(answers(b).cmp(&answers(a)))
             .then(b.cost.cmp(&a.cost))
             .then(b.severity.cmp(&a.severity))
             .then(a.id.cmp(b.id))
@@ -141,7 +144,7 @@ fn take(segments: &[SegmentId], taken: &mut [bool]) -> Vec<SegmentId> {
     held
 }
 
-fn finding(evidence: &Evidence<'_>, settled: &Settled<'_>) -> Finding {
+fn finding(evidence: &Evidence<'_>, settled: &Settled<'_>, options: &Options) -> Finding {
     let Settled { claim, ref held, cost } = *settled;
     let whole = evidence.chain.whole;
     let share = cost.share_of(whole);
@@ -150,15 +153,22 @@ fn finding(evidence: &Evidence<'_>, settled: &Settled<'_>) -> Finding {
         facts.push(fact("counted thread time, of which this is a share", whole.0 as f64, "ns"));
     }
     facts.extend(sites::who_waited(evidence, held));
-    let (confidence, doubts) = doubt::judge(evidence, claim, held);
+    let (claimed, doubts) = doubt::judge(evidence, claim, held);
     facts.extend(doubts);
+    // A statement says what was counted: there is nothing to be right or wrong about.
+    let as_claimed = options.as_claimed || claim.severity.is_some();
+    let (confidence, at_most) = match as_claimed {
+        true => (claimed, Severity::High),
+        false => hit_rates::judged(claim.rule.id, claimed),
+    };
     let naming = Naming::new(evidence, claim, held);
     Finding {
         id: claim.rule.id,
         title: naming.apply(&title(claim, cost)),
         severity: claim
             .severity
-            .unwrap_or_else(|| severity_of(share * claim.saves).min(claim.at_most)),
+            .unwrap_or_else(|| severity_of(share * claim.saves).min(claim.at_most))
+            .min(at_most),
         confidence,
         cost,
         share,

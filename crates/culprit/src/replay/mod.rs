@@ -11,6 +11,7 @@
 
 mod casebook;
 mod damage;
+mod hit_rates;
 mod pack;
 mod programs;
 mod raw;

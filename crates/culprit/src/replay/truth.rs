@@ -16,11 +16,16 @@ pub(crate) enum Group {
     Healthy,
     /// By people who had not read the rules; slow ones and healthy ones.
     Unseen,
+    /// By such people, too; half of them well-known software with load. Each is a folder.
+    FirstSight,
 }
 
 impl Group {
     /// All of them.
-    pub(crate) const ALL: [Self; 3] = [Self::Guilty, Self::Healthy, Self::Unseen];
+    pub(crate) const ALL: [Self; 4] = [Self::Guilty, Self::Healthy, Self::Unseen, Self::FirstSight];
+
+    /// Those whose recordings are kept and replayed.
+    pub(crate) const KEPT: [Self; 3] = [Self::Guilty, Self::Healthy, Self::Unseen];
 
     /// The folder's name.
     pub(crate) const fn folder(self) -> &'static str {
@@ -28,9 +33,13 @@ impl Group {
             Self::Guilty => "guilty",
             Self::Healthy => "healthy",
             Self::Unseen => "unseen",
+            Self::FirstSight => "first_sight",
         }
     }
 }
+
+/// What starts a program that is a folder.
+const START: &str = "run.sh";
 
 /// A program and what must be said of it.
 #[derive(Debug, Clone)]
@@ -56,7 +65,8 @@ pub(crate) struct Program {
 impl Program {
     /// Its source.
     pub(crate) fn path(&self) -> PathBuf {
-        fixtures().join(self.group.folder()).join(&self.file)
+        let path = fixtures().join(self.group.folder()).join(&self.file);
+        if self.group == Group::FirstSight { path.join(START) } else { path }
     }
 
     /// `guilty/hot.c`.
@@ -84,7 +94,7 @@ impl Program {
     pub(crate) fn judge(&self, report: &Value) -> Option<String> {
         match self.group {
             _ if self.is_healthy() => accused(self, report),
-            Group::Unseen => mistaken(self, report),
+            Group::Unseen | Group::FirstSight => mistaken(self, report),
             Group::Guilty | Group::Healthy => acquitted(self, report),
         }
     }
@@ -131,10 +141,20 @@ pub(crate) fn programs(group: Group) -> Vec<Program> {
     let key = match group {
         Group::Healthy => return sources.into_iter().map(healthy).collect(),
         Group::Guilty => "guilty",
-        Group::Unseen => "programs",
+        Group::Unseen | Group::FirstSight => "programs",
     };
     let table = table(group.folder());
-    let programs: Vec<_> = table[key].as_table().expect("a table").iter().map(listed).collect();
+    let rows = table[key].as_table().expect("a table");
+    if group == Group::FirstSight {
+        let unknown: Vec<_> = rows.keys().filter(|name| !sources.contains(name)).collect();
+        assert!(unknown.is_empty(), "no such programs: {unknown:?}");
+        let of = |file: String| match rows.get_key_value(&file) {
+            Some(row) => listed(row),
+            None => healthy(file),
+        };
+        return sources.into_iter().map(of).collect();
+    }
+    let programs: Vec<_> = rows.iter().map(listed).collect();
     assert_eq!(programs.len(), sources.len(), "expected.toml lists each of {}", group.folder());
     programs
 }
@@ -145,7 +165,13 @@ fn sources(group: Group) -> Vec<String> {
     let names = entries.map(|entry| entry.expect("a file").file_name());
     let mut names: Vec<String> =
         names.map(|name| name.into_string().expect("a name in UTF-8")).collect();
-    names.retain(|name| !name.ends_with(".toml"));
+    match group {
+        Group::FirstSight => {
+            let folder = fixtures().join(group.folder());
+            names.retain(|name| folder.join(name).join(START).is_file());
+        }
+        _ => names.retain(|name| !name.ends_with(".toml")),
+    }
     names.sort();
     names
 }

@@ -1,6 +1,6 @@
 //! Findings as text: a list, and a rule's own page.
 
-use culprit_findings::{Group, RuleDoc, Threshold};
+use culprit_findings::{Group, POSSIBLE, RuleDoc, Threshold};
 use culprit_model::{Finding, Nanos, Text, Where};
 use culprit_report::html::{function_of, most_expensive};
 
@@ -48,7 +48,9 @@ fn head(rank: usize, finding: &Finding, output: &Output) -> String {
     } else {
         String::new()
     };
-    let facts = format!("{}{cost} · {} sure", finding.id, percent(finding.confidence));
+    let possible = if finding.confidence < POSSIBLE { "possible, " } else { "" };
+    let sure = percent(finding.confidence);
+    let facts = format!("{}{cost} · {possible}{sure} sure", finding.id);
     let title = wrap(&clean(&finding.title), output.width() - 4, "    ");
     format!(
         "{rank:>2}. {} {}\n{}",

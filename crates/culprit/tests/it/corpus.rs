@@ -21,7 +21,10 @@ use pack::{Files, corpus};
 const FOLDER: &str = "corpus";
 /// Programs that switch or start others so often that all of their run is as large as a dozen others. Of
 /// these the first seconds are kept.
-const PARTS: [(&str, &str); 14] = [
+const PARTS: [(&str, &str); 17] = [
+    ("first_sight/log-stages", "1"),
+    ("first_sight/maria-feed", "4"),
+    ("first_sight/tar-dd-backup", "2"),
     ("unseen/disk_report.sh", "1"),
     ("unseen/framer.c", "0.5"),
     ("unseen/line_server.c", "2"),
@@ -61,7 +64,10 @@ fn the_corpus_is_recorded_anew() {
     assert!(all_rights(), "kernel stacks and wakers need root");
     let (lab, only) = (Lab::named(FOLDER), Only::read());
     for group in Group::ALL {
-        record_programs(&lab, group, &only);
+        match group {
+            Group::FirstSight => record_folders(&lab, group, &only),
+            _ => record_programs(&lab, group, &only),
+        }
     }
     record_cases(&lab, &only);
     record_why(&lab, &only);
@@ -127,6 +133,42 @@ fn record_programs(lab: &Lab, group: Group, only: &Only) {
     }
     for (name, files) in packs {
         repack(&name, |pack| pack.extend(files));
+    }
+}
+
+/// Records programs that are folders: `setup.sh` once, which is not measured, then `run.sh`.
+fn record_folders(lab: &Lab, group: Group, only: &Only) {
+    let wanted: Vec<Program> =
+        programs(group).into_iter().filter(|program| only.wants(&program.name())).collect();
+    let Some(source) =
+        wanted.first().and_then(|program| program.path().ancestors().nth(2).map(Path::to_owned))
+    else {
+        return;
+    };
+    let folder = lab.path(group.folder());
+    let copied = culprit_testkit::program("cp").arg("-a").arg(&source).arg(&folder).status();
+    assert!(copied.expect("cp runs").success(), "cannot copy {}", source.display());
+    let mut files = Files::new();
+    for program in &wanted {
+        let (name, at) = (program.name(), folder.join(&program.file));
+        let setup = at.join("setup.sh");
+        if setup.is_file() {
+            let done = culprit_testkit::program(&setup).output().expect("a shell");
+            if !done.status.success() {
+                skip(&name, &format!("what its setup.sh needs: {}", stderr(&done)));
+                continue;
+            }
+        }
+        let part = PARTS.iter().find(|(part, _)| *part == name).map(|(_, seconds)| *seconds);
+        let command = [at.join("run.sh").to_string_lossy().into_owned()];
+        let outcome = measure(lab, program, &command, (Until::Undisturbed, part));
+        let right = if outcome.is_right() { "right" } else { "wrong" };
+        let recording = unpacked(lab, &lab.path("program.raw"));
+        println!("{name}: {right}, {} KiB", recording.len() >> 10);
+        files.insert(name, recording);
+    }
+    if !files.is_empty() {
+        repack(group.folder(), |pack| pack.extend(files));
     }
 }
 

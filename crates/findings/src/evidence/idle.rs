@@ -158,7 +158,7 @@ mod tests {
         recording.meta.root_process = Some(ProcessId(0));
         recording.meta.exit_code = Some(143);
         // Somebody waited for the listener to start.
-        assert_eq!(told(&recording), ["wait-on-thread 100"]);
+        assert_eq!(told(&recording), ["hot-function 100"]);
     }
 
     #[test]

@@ -175,7 +175,9 @@ mod tests {
         scene.run(other, 10, Cause::CpuUser, "clone3;other");
         scene.wait(other, 490, Cause::Lock, "clone3;idle", End::Unknown);
         scene.run(worker, 500, Cause::CpuUser, "clone3;work");
-        scene.wait(main, 500, Cause::Lock, "main;collect", End::Unknown);
+        for _ in 0..2 {
+            scene.wait(main, 250, Cause::Lock, "main;collect", End::Unknown);
+        }
         let mut recording = scene.done();
         assert!(told(&recording).is_empty(), "nothing says whom it waits for");
         let loss = |kind| Loss { kind, count: 1, from: None, to: None, detail: "".into() };

@@ -105,6 +105,8 @@ fn of_futex(
     match evidence.stacks.wait_kind(wait.stack) {
         Some(kind) if kind != WaitKind::Mutex => Relation::Thread,
         _ if by.is_none() || same => Relation::Thread,
+        // The kernel's own waits, such as for readers of what it changes, are for no program.
+        _ if !evidence.stacks.in_family(wait.stack, Family::Futex) => Relation::Other,
         // A futex shared between processes: a lock or a queue in shared memory.
         _ => Relation::Peer,
     }

@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use culprit_model::{Cause, Interval, MarkKind, ProcessId, Recording, Text, ThreadId, Time};
 
 use super::families::Family;
+use super::relation::executed;
 use super::stacks::Stacks;
 use super::work::Work;
 
@@ -59,10 +60,24 @@ impl Serving {
                 _ => {}
             }
         }
+        serving.inherit(recording);
         serving.asking.extend(poll_answers.difference(&poll_requests));
         let processes = serving.asking.iter().map(|thread| recording.thread(*thread).process);
         serving.asking_processes = processes.collect();
         serving
+    }
+
+    /// A server's workers that are copies of it serve what it listens for. Parents come before their children.
+    fn inherit(&mut self, recording: &Recording) {
+        let executed = executed(recording);
+        for (at, process) in recording.processes.iter().enumerate() {
+            let id = ProcessId::from_index(at);
+            let of_parent = process.parent.and_then(|parent| self.listens.get(&parent));
+            let copied = of_parent.filter(|(since, _)| *since <= process.start);
+            if let Some(listens) = copied.filter(|_| !executed.contains(&id)).cloned() {
+                self.listens.entry(id).or_insert(listens);
+            }
+        }
     }
 
     /// True where nobody is known to listen.

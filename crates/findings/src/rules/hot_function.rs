@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::{Basis, Cause, FrameId, LossKind, Nanos, Severity, StackId, Text};
 
+use crate::evidence::chores::Chores;
 use crate::evidence::families::TRAPS;
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
@@ -183,17 +184,21 @@ fn is_named(evidence: &Evidence<'_>, function: FrameId) -> bool {
     evidence.recording.frame(function).function.as_str() != "?"
 }
 
-/// The function that a function spends most of its time in, where that is a library's or the kernel's,
-/// as the title says it. Page faults have a rule of their own.
+/// The function that a function spends most of its time in, where that is a library's or the kernel's, else
+/// the deepest one of a package with its callees, as the title says it. Page faults have a rule of their own.
 fn inside(evidence: &Evidence<'_>, own: &Tally<Text>) -> String {
     let leaf = |d: &Doing| {
         let fault = evidence.stacks.in_family(d.stack, Family::PageFault);
         evidence.function(*d).filter(|f| !fault && is_named(evidence, *f))
     };
     let most = tally::by_name(evidence, &own.segments, leaf).into_iter().next();
-    most.filter(|m| m.key != own.key && m.total.share_of(own.total) > MOST)
-        .map(|m| format!(", most of it in `{}`", m.key))
-        .unwrap_or_default()
+    if let Some(most) = most.filter(|m| m.total.share_of(own.total) > MOST) {
+        let told = format!(", most of it in `{}`", most.key);
+        return if most.key == own.key { String::new() } else { told };
+    }
+    let below = Callers::of(evidence, &own.segments, Chores::is_package);
+    let below = below.deepest(own.total).map(|(name, _)| format!(", most of it below `{name}`"));
+    below.unwrap_or_default()
 }
 
 /// True where most of a function's time is in code without a name that it calls.
@@ -228,39 +233,21 @@ struct Inclusive {
     frame: Option<FrameId>,
 }
 
-/// The deepest function of the application that most of the CPU time goes through; none when that is
-/// where the program or a thread begins, or what all of it goes through.
+/// The deepest function that most of the CPU time goes through: of the application, else of a package that
+/// it uses. None when that is where the program or a thread begins, or what all of it goes through.
 fn common_caller(evidence: &Evidence<'_>, cpu: &[SegmentId], total: Nanos) -> Option<Claim> {
-    // By stacks first: segments are many, and names are long to compare.
-    let mut stacks: BTreeMap<StackId, Nanos> = BTreeMap::new();
-    for segment in cpu.iter().map(|id| evidence.chain.segment(*id)) {
-        if let Some(stack) = evidence.of_segment(segment).stack {
-            *stacks.entry(stack).or_default() += segment.length;
-        }
-    }
-    let mut functions: BTreeMap<Text, Inclusive> = BTreeMap::new();
-    for (stack, time) in stacks {
-        let frames = user_frames(evidence, stack);
-        let count = frames.len();
-        for (depth, frame) in frames.into_iter().enumerate() {
-            if !evidence.chores.is_application(frame) {
-                continue;
-            }
-            let function = functions.entry(evidence.name(Some(frame))).or_default();
-            // A function that calls itself is on the stack once.
-            if function.stacks.insert(stack) {
-                function.total += time;
-            }
-            function.depth = function.depth.max(count - depth);
-            function.root |= depth + 1 == count;
-            function.frame = Some(frame);
-        }
-    }
-    let tells = |f: &Inclusive| (MIN_INCLUSIVE..MAX_INCLUSIVE).contains(&f.total.share_of(total));
-    let (name, function) = functions
-        .into_iter()
-        .filter(|(name, f)| tells(f) && !f.root && !is_entry(name))
-        .min_by(|(_, a), (_, b)| a.total.cmp(&b.total).then(b.depth.cmp(&a.depth)))?;
+    caller_among(evidence, cpu, total, Chores::is_application)
+        .or_else(|| caller_among(evidence, cpu, total, Chores::is_package))
+}
+
+/// As for [`common_caller`], among the functions that count.
+fn caller_among(
+    evidence: &Evidence<'_>,
+    cpu: &[SegmentId],
+    total: Nanos,
+    counts: fn(&Chores, FrameId) -> bool,
+) -> Option<Claim> {
+    let (name, function) = Callers::of(evidence, cpu, counts).deepest(total)?;
     // That a program's work goes through one function says no more than who waited for whom.
     let specificity = Specificity::Relation;
     let within =
@@ -268,6 +255,55 @@ fn common_caller(evidence: &Evidence<'_>, cpu: &[SegmentId], total: Nanos) -> Op
     let claim = told(evidence, &name, evidence.doing(within), total, (" with its callees", ""))?;
     let site = function.frame.map_or(Site::Owner, Site::Function);
     Some(Claim { specificity, site, ..claim })
+}
+
+/// Functions with what they call.
+struct Callers(BTreeMap<Text, Inclusive>);
+
+impl Callers {
+    /// Sums some segments by the functions that count on their stacks.
+    fn of(
+        evidence: &Evidence<'_>,
+        segments: &[SegmentId],
+        counts: fn(&Chores, FrameId) -> bool,
+    ) -> Self {
+        // By stacks first: segments are many, and names are long to compare.
+        let mut stacks: BTreeMap<StackId, Nanos> = BTreeMap::new();
+        for segment in segments.iter().map(|id| evidence.chain.segment(*id)) {
+            if let Some(stack) = evidence.of_segment(segment).stack {
+                *stacks.entry(stack).or_default() += segment.length;
+            }
+        }
+        let mut functions: BTreeMap<Text, Inclusive> = BTreeMap::new();
+        for (stack, time) in stacks {
+            let frames = user_frames(evidence, stack);
+            let count = frames.len();
+            for (depth, frame) in frames.into_iter().enumerate() {
+                if !counts(&evidence.chores, frame) {
+                    continue;
+                }
+                let function = functions.entry(evidence.name(Some(frame))).or_default();
+                // A function that calls itself is on the stack once.
+                if function.stacks.insert(stack) {
+                    function.total += time;
+                }
+                function.depth = function.depth.max(count - depth);
+                function.root |= depth + 1 == count;
+                function.frame = Some(frame);
+            }
+        }
+        Self(functions)
+    }
+
+    /// The deepest function that most of a time goes through; none where that is where the program or a thread
+    /// begins, or what all of it goes through.
+    fn deepest(self, total: Nanos) -> Option<(Text, Inclusive)> {
+        let tells = |f: &Inclusive| {
+            (MIN_INCLUSIVE..MAX_INCLUSIVE).contains(&f.total.share_of(total)) && !f.root
+        };
+        let told = self.0.into_iter().filter(|(name, f)| tells(f) && !is_entry(name));
+        told.min_by(|(_, a), (_, b)| a.total.cmp(&b.total).then(b.depth.cmp(&a.depth)))
+    }
 }
 
 /// A stack's user frames, leaf first.

@@ -23,6 +23,7 @@ pub(crate) mod hot_function;
 pub(crate) mod idle_await;
 mod idle_service;
 pub(crate) mod jit_warmup;
+pub(crate) mod lock_across_requests;
 pub(crate) mod lock_contention;
 pub(crate) mod log_driver_backpressure;
 pub(crate) mod major_page_faults;

@@ -57,10 +57,23 @@ enum Peer {
 impl Rule for NetworkWait {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let waiting = evidence.depending_on(Relation::Peer);
-        let key = |s: &Segment| Some((waiter(evidence, wait_of(evidence, s)), peer(evidence, s)));
+        let key = |s: &Segment| {
+            let works = is_peers_work(evidence, s);
+            Some((waiter(evidence, wait_of(evidence, s)), peer(evidence, s), works))
+        };
         tally::by(evidence, &waiting, key).into_iter().map(|t| told(evidence, &t)).collect()
     }
 }
+
+/// True for time in which a recorded peer uses a CPU for the answer, or is ready to: what it does there is the
+/// reason, and that somebody waits for it says something only where nothing tells what that is.
+fn is_peers_work(evidence: &Evidence<'_>, segment: &Segment) -> bool {
+    let interval = evidence.of_segment(segment);
+    !interval.cause.is_blocked() && interval.thread != wait_of(evidence, segment).thread
+}
+
+/// The waits of a thread for a peer, in which that one works or does not.
+type Waits = Tally<(ThreadId, Peer, bool)>;
 
 /// The wait for the peer that a segment fills, or is.
 fn wait_of<'a>(evidence: &Evidence<'a>, segment: &Segment) -> &'a Interval {
@@ -98,8 +111,8 @@ fn peer(evidence: &Evidence<'_>, segment: &Segment) -> Peer {
     }
 }
 
-fn told(evidence: &Evidence<'_>, t: &Tally<(ThreadId, Peer)>) -> Claim {
-    let (waiter, peer) = t.key;
+fn told(evidence: &Evidence<'_>, t: &Waits) -> Claim {
+    let (waiter, peer, works) = t.key;
     let functions = tally::by(evidence, &t.segments, |s| {
         Some(evidence.name(evidence.stacks.focus(wait_of(evidence, s).stack)))
     });
@@ -135,15 +148,17 @@ fn told(evidence: &Evidence<'_>, t: &Tally<(ThreadId, Peer)>) -> Claim {
         .fact("of these, while connecting", connects as f64, "count")
         .time("mean length of a wait", each)
         .facts(one_by_one(evidence, t));
-    match peer {
+    let specificity = if works { Specificity::Statement } else { claim.specificity };
+    let claim = match peer {
         Peer::Local(_) => claim.facts(tally::done(evidence, &t.segments, 3)),
         _ => claim,
-    }
+    };
+    Claim { specificity, ..claim }
 }
 
 /// The waits one by one: the most that sending all requests at once could save, and the longest
 /// waits where few make up most of the time.
-fn one_by_one(evidence: &Evidence<'_>, t: &Tally<(ThreadId, Peer)>) -> Vec<Fact> {
+fn one_by_one(evidence: &Evidence<'_>, t: &Waits) -> Vec<Fact> {
     let key = |s: &Segment| {
         let wait = wait_of(evidence, s);
         let function = evidence.chores.application(wait.stack);

@@ -13,7 +13,7 @@ use crate::tally;
 /// The rule.
 pub(crate) struct SmallIo;
 
-/// Bytes a call below which the call, not the copy, is the cost.
+/// Bytes a call up to which the call, not the copy, is the cost.
 const MAX_BYTES: f64 = 512.0;
 
 /// Calls from which their fixed cost is worth a finding.
@@ -217,7 +217,7 @@ fn small(
     let part = u128::from(calls) * u128::from(kept.0) / u128::from(all.0.max(1));
     let part = u64::try_from(part).unwrap_or(calls);
     let each = bytes as f64 / calls.max(1) as f64;
-    if part < MIN_CALLS || each >= MAX_BYTES || messages > MAX_MESSAGES {
+    if part < MIN_CALLS || each > MAX_BYTES || messages > MAX_MESSAGES {
         return None;
     }
     let mut is_kept = vec![false; times.len()];

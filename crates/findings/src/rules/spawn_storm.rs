@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::{Cause, Interval, Nanos, ProcessId, StackId, Text, ThreadId};
 
+use crate::evidence::chores::Chore;
 use crate::evidence::{Evidence, Family, Segment, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 
@@ -13,7 +14,7 @@ pub(crate) struct SpawnStorm;
 /// Short processes from which they are a storm.
 const MIN_CHILDREN: usize = 20;
 
-/// CPU time up to which a process is short.
+/// CPU time in work of its own up to which a process is short.
 const SHORT_CPU: Nanos = Nanos(50_000_000);
 
 /// Functions that start processes of which the places name as many.
@@ -26,7 +27,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     yields_to: &[],
     claim: "Many short child processes are started. Starting and ending them takes a notable \
             part of the time.",
-    signature: "Many processes started and ended in the recording and used little CPU time each. \
+    signature: "Many processes started and ended in the recording and used little CPU time for work of \
+                their own. \
                 Their time on a CPU, on the run queue, in page faults and on the disk lies on the \
                 critical path. So does their parents' time in fork.",
     not_reported: &[
@@ -55,11 +57,11 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             source: "definition",
         },
         Threshold {
-            what: "CPU time of a short process",
+            what: "CPU time of a short process, without its start and the modules that it loads",
             value: SHORT_CPU.0 as f64,
             unit: "ns",
-            reason: "The start of an interpreter alone takes up to 41 ms of CPU. A process with \
-                     more CPU time does work of its own.",
+            reason: "The start of an interpreter alone takes up to 41 ms of CPU, and not all of it has \
+                     names. A process with more CPU time does work of its own.",
             source: "python3 -c pass 41 ms, perl -e 1 3 ms, a static C program 1.6 ms, Linux 6.18, \
                      2 CPUs",
         },
@@ -91,7 +93,8 @@ impl Rule for SpawnStorm {
 fn short_processes(evidence: &Evidence<'_>) -> BTreeSet<ProcessId> {
     let recording = evidence.recording;
     let mut cpu = vec![Nanos::ZERO; recording.processes.len()];
-    for interval in recording.intervals.iter().filter(|i| i.cause.is_cpu()) {
+    let works = |i: &&Interval| i.cause.is_cpu() && !is_start(evidence, i);
+    for interval in recording.intervals.iter().filter(works) {
         cpu[evidence.process(interval.thread).index()] += interval.duration;
     }
     (0..recording.processes.len())
@@ -116,9 +119,14 @@ fn is_running_cost(cause: Cause) -> bool {
 /// that is work, which other findings tell.
 fn is_own_work(evidence: &Evidence<'_>, interval: &Interval) -> bool {
     let own = evidence.chores.application(interval.stack);
-    let starts = PARTS.iter().flat_map(|(_, families)| *families);
-    own.is_some_and(|frame| evidence.chores.is_application(frame))
-        && !starts.into_iter().any(|part| evidence.stacks.in_family(interval.stack, *part))
+    own.is_some_and(|frame| evidence.chores.is_application(frame)) && !is_start(evidence, interval)
+}
+
+/// True for what starts or ends a process, and for what makes its code ready to run.
+fn is_start(evidence: &Evidence<'_>, interval: &Interval) -> bool {
+    let mut parts = PARTS.iter().flat_map(|(_, families)| *families);
+    evidence.chores.chore(interval.stack) == Some(Chore::Generate)
+        || parts.any(|part| evidence.stacks.in_family(interval.stack, *part))
 }
 
 fn is_forking(evidence: &Evidence<'_>, interval: &Interval) -> bool {
@@ -143,10 +151,11 @@ fn told(evidence: &Evidence<'_>, short: &BTreeSet<ProcessId>, segments: Vec<Segm
         evidence.chain.whole
     );
     let mut parts = [Nanos::ZERO; PARTS.len()];
-    let mut own = Nanos::ZERO;
+    let (mut own, mut modules) = (Nanos::ZERO, Nanos::ZERO);
     for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
         match part_of(evidence, segment) {
             Some(part) => parts[part] += segment.length,
+            None if is_start(evidence, evidence.of_segment(segment)) => modules += segment.length,
             None => own += segment.length,
         }
     }
@@ -157,7 +166,10 @@ fn told(evidence: &Evidence<'_>, short: &BTreeSet<ProcessId>, segments: Vec<Segm
         claim = claim.time(format!("spent {what}"), time);
     }
     let places = places(evidence, short, &claim.segments);
-    claim.time("spent in code without names, or before main", own).pointing(places)
+    claim
+        .time("spent on loading modules and compiling code", modules)
+        .time("spent in code without names, or before main", own)
+        .pointing(places)
 }
 
 /// Where to look: first the functions that start the processes, then what these do.

@@ -7,7 +7,9 @@ use culprit_model::{Cause, Interval, Nanos, Severity, Text, ThreadId};
 
 use crate::evidence::pauses::{PauseEnd, nobody_works};
 use crate::evidence::stacks::WaitKind;
-use crate::evidence::{Chore, Evidence, Family, IntervalId, Relation, Segment, SegmentId, Work};
+use crate::evidence::{
+    Chore, Doing, Evidence, Family, IntervalId, Relation, Segment, SegmentId, Work,
+};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::tally::{self, Tally};
 
@@ -17,6 +19,9 @@ pub(crate) struct WaitOnThread;
 /// Share of a series of waits in which two or more threads of the process may work, or want to and
 /// wait for a mutex. Above it the threads run in parallel, and waiting for the last one is normal.
 const MAX_PARALLEL: f64 = 0.5;
+
+/// Share of a thread's waiting from which one wait is for its only job.
+const ONLY_JOB: f64 = 0.8;
 
 /// How long a waiter may work between two waits of one series, as a share of the series so far:
 /// returning from one join and starting the next takes microseconds.
@@ -39,6 +44,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
         "a wait during which no thread of the process works",
         "a launcher that waits for the thread that runs the program",
         "a wait during most of which other recorded programs work, too: listed as `info`",
+        "what other findings tell of the only job that is handed over",
         "time in which B waits for a CPU: see `run-queue`",
         "a thread that no record names",
     ],
@@ -63,6 +69,14 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             reason: "Above this share A waits for parallel work, and the waits are not reported. If \
                      all waits together exceed it, the waits that are left are only `info`. Near 1, \
                      every pool of threads would be reported.",
+            source: "definition",
+        },
+        Threshold {
+            what: "share of A's waiting in one wait, from which that is for its only job",
+            value: ONLY_JOB,
+            unit: "share",
+            reason: "With one hand-over, nothing shows that several threads could have worked. At half, \
+                     two jobs of equal length would count as one.",
             source: "definition",
         },
         Threshold {
@@ -92,6 +106,13 @@ impl Rule for WaitOnThread {
                 && !is_launched(evidence, &launched, segment)
                 && !is_collection_held_up(evidence, segment)
         });
+        let key = |s: &Segment| {
+            let wait = wait_of(evidence, s);
+            Some((wait.thread, evidence.name(evidence.stacks.focus(wait.stack))))
+        };
+        let by_function = tally::by(evidence, &waiting, key).into_iter();
+        let only_jobs: BTreeSet<_> =
+            by_function.filter(|t| is_only_job(evidence, t)).map(|t| t.key).collect();
         let mut alone = Vec::new();
         let mut works = BTreeMap::new();
         for t in
@@ -111,18 +132,17 @@ impl Rule for WaitOnThread {
             works.insert(t.key, work);
         }
         alone.retain(|s| !evidence.is_for_cpu(evidence.chain.segment(*s)));
-        let key = |s: &Segment| {
-            let wait = wait_of(evidence, s);
-            Some((wait.thread, evidence.name(evidence.stacks.focus(wait.stack))))
-        };
         let claim = |t: Tally<(ThreadId, Text)>| {
             let waiter = t.key.0;
             let left = works
                 .get(&evidence.process(waiter))
                 .is_some_and(|work| is_left_over(evidence, work, &t.segments))
                 || is_parallel(evidence, &evidence.work, &t.segments);
+            let only = only_jobs.contains(&t.key);
             let claim = told(evidence, t)?;
-            Some(if left { Claim { at_most: Severity::Info, ..claim } } else { claim })
+            let at_most = if left { Severity::Info } else { claim.at_most };
+            let specificity = if only { Specificity::Relation } else { claim.specificity };
+            Some(Claim { at_most, specificity, ..claim })
         };
         tally::by(evidence, &alone, key).into_iter().filter_map(claim).collect()
     }
@@ -132,6 +152,21 @@ impl Rule for WaitOnThread {
 fn wait_of<'a>(evidence: &Evidence<'a>, segment: &Segment) -> &'a Interval {
     let wait = evidence.dependent_wait(segment).unwrap_or(segment.interval);
     evidence.interval(wait)
+}
+
+/// True where one wait is nearly all of them, and one function computes for most of it: a thread hands its
+/// only work to another one. Nothing shows that several could have worked, so that function goes first.
+fn is_only_job(evidence: &Evidence<'_>, all: &Tally<(ThreadId, Text)>) -> bool {
+    let waits = tally::by(evidence, &all.segments, |s| evidence.dependent_wait(s));
+    let once = waits.first().is_some_and(|longest| longest.total.share_of(all.total) >= ONLY_JOB);
+    let function = |doing: &Doing| {
+        let runs = evidence.function(*doing).filter(|_| doing.cause.is_cpu())?;
+        // A runtime's functions are its program's.
+        let of_runtime = evidence.chores.is_runtime(runs);
+        if of_runtime { evidence.chores.owner(doing.stack) } else { Some(runs) }
+    };
+    let most = tally::by_name(evidence, &all.segments, function).into_iter().next();
+    once && most.is_some_and(|most| most.total.share_of(all.total) > 0.5)
 }
 
 /// True for waits between which the threads mostly work in parallel: they share work and do not all
@@ -290,18 +325,36 @@ mod tests {
 
     const JOIN: &str = "main;start_up;libc.so.6!__pthread_clockjoin_ex;k:futex_do_wait";
 
+    /// Two rounds in which the main thread joins threads that work.
     fn joined(workers: usize) -> Recording {
         let mut scene = Scene::default();
         let main = scene.program("program", None, 0);
         let process = scene.recording.thread(main).process;
-        for at in 0..workers {
-            let worker = scene.thread(process, &format!("loader{at}"), 0);
-            scene.run(worker, 800, Cause::CpuUser, "clone3;load_devices;parse");
+        let workers: Vec<ThreadId> =
+            (0..workers).map(|at| scene.thread(process, &format!("loader{at}"), 0)).collect();
+        for _ in 0..2 {
+            for worker in &workers {
+                scene.run(*worker, 400, Cause::CpuUser, "clone3;load_devices;parse");
+                let idle = "clone3;libc.so.6!pthread_cond_wait;k:futex_do_wait";
+                scene.wait(*worker, 100, Cause::Lock, idle, End::By(main));
+            }
+            scene.run(main, 50, Cause::CpuUser, "main;prepare");
+            scene.wait(main, 350, Cause::Lock, JOIN, End::By(ThreadId(1)));
+            scene.run(main, 100, Cause::CpuUser, "main;finish");
         }
-        scene.run(main, 100, Cause::CpuUser, "main;prepare");
-        scene.wait(main, 700, Cause::Lock, JOIN, End::By(ThreadId(1)));
-        scene.run(main, 200, Cause::CpuUser, "main;finish");
         scene.done()
+    }
+
+    #[test]
+    fn what_the_only_job_of_another_thread_computes_is_the_reason() {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        let process = scene.recording.thread(main).process;
+        let worker = scene.thread(process, "solver", 0);
+        scene.run(worker, 800, Cause::CpuUser, "clone3;solve");
+        scene.wait(main, 800, Cause::Lock, JOIN, End::By(worker));
+        scene.run(main, 10, Cause::CpuUser, "main;finish");
+        assert_eq!(told(&scene.done()), ["hot-function 800"]);
     }
 
     #[test]
@@ -348,7 +401,9 @@ mod tests {
             scene.wait(worker, 10, Cause::Disk, "clone3;load;k:io_schedule", End::Disk);
             scene.run(worker, 10, Cause::Runnable, "clone3;load;k:io_schedule");
         }
-        scene.wait(main, 1000, Cause::Lock, JOIN, End::By(worker));
+        for _ in 0..2 {
+            scene.wait(main, 500, Cause::Lock, JOIN, End::By(worker));
+        }
         let recording = scene.done();
         assert_eq!(told(&recording)[..2], ["run-queue 600", "wait-on-thread 400"]);
     }
@@ -370,8 +425,7 @@ mod tests {
         let stack = stack.and_then(|i| i.stack);
         recording.intervals[0].waker_stack = stack;
         assert!(first(&recording, "lock-contention").is_none());
-        let found = first(&recording, "wait-on-thread").expect("found");
-        assert!(found.title.contains("for loader (1001) to end"), "{}", found.title);
+        assert_eq!(told(&recording), ["hot-function 699"]);
     }
 
     /// Two threads, of which the second works `alone` after the first has ended; the main thread

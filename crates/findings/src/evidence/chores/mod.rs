@@ -275,6 +275,14 @@ impl Chores {
         told.named && !told.plumbing && !self.is_library(frame)
     }
 
+    /// True for a function with a name of a package that the application uses: neither a runtime's nor the
+    /// system's, nor one that every program calls.
+    pub(crate) fn is_package(&self, frame: FrameId) -> bool {
+        let told = self.frame(frame);
+        let of_system = told.kernel || told.stock || told.runtime || told.plumbing || told.wrapper;
+        told.named && told.library && !of_system && told.chore.is_none()
+    }
+
     /// The application's function that called for the chore, else the library's.
     pub(crate) fn caller(&self, stack: Option<StackId>) -> Option<FrameId> {
         self.doing(stack).map(|d| d.caller.unwrap_or(d.entry))

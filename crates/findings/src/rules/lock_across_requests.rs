@@ -1,0 +1,168 @@
+//! `lock-across-requests`: a server's lock belongs to a client that does something else meanwhile.
+//!
+//! A transaction that has changed a row keeps its lock until it ends. What its client does between two
+//! statements, everybody pays for who wants that row:
+//!
+//! ```text
+//! client a   update|        renders a document         |commit
+//! server a         |~~~~~ waits for a's next request ~~~|      has the lock
+//! server b   |~~~~~~~~~~~~~~ waits for the lock ~~~~~~~~~~~|
+//! client b   |~~~~~~~~~~~~~~ waits for its answer ~~~~~~~~~~~|
+//! ```
+
+use culprit_model::{Cause, ThreadId};
+
+use crate::evidence::{Evidence, Relation, Segment};
+use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity};
+use crate::tally::{self, Tally};
+
+/// The rule.
+pub(crate) struct LockAcrossRequests;
+
+pub(crate) const DOC: RuleDoc = RuleDoc {
+    id: "lock-across-requests",
+    group: Group::Waiting,
+    specificity: Specificity::Mechanism,
+    yields_to: &[],
+    claim: "A client keeps a lock of a server while it does something else. Other clients wait for it.",
+    signature: "A client waits for an answer. The server's thread that works for it waits until another \
+                thread or process of the server wakes it, as for a row's lock. That one waits for the next \
+                request of its own client meanwhile. The cost is that time, whatever the client does in it.",
+    not_reported: &["a server's thread that waits for work while no client waits for an answer"],
+    why: "A transaction keeps its locks until it ends. Time between its statements counts, too: \
+          computing, other services, a person who thinks. Whoever needs the same lock waits for all of it.",
+    fix: &[
+        "Do the slow work before the transaction begins or after it has ended.",
+        "Change the contended row last, right before the commit.",
+        "Avoid the shared row: a sequence or `AUTO_INCREMENT` for numbers, one row for each worker for \
+         counters.",
+        "Limit idle transactions: `idle_in_transaction_session_timeout` (PostgreSQL), \
+         `idle_transaction_timeout` (MariaDB).",
+    ],
+    check: "culprit record -o fixed.culprit -- CMD; `lock-across-requests` in `culprit findings \
+            fixed.culprit` must be gone",
+    thresholds: &[],
+};
+
+/// A server's thread that has the lock, and the thread that its time passes in.
+type Key = (ThreadId, ThreadId);
+
+impl Rule for LockAcrossRequests {
+    fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
+        let all: Vec<_> = evidence.chain.iter().map(|(id, _)| id).collect();
+        let key = |s: &Segment| Some((holder(evidence, s)?, evidence.of_segment(s).thread));
+        tally::by(evidence, &all, key).into_iter().map(|t| told(evidence, t)).collect()
+    }
+}
+
+/// The server's thread that waits for its client's next request in a segment, while another thread of the
+/// server waits for it, and a client for that one.
+fn holder(evidence: &Evidence<'_>, segment: &Segment) -> Option<ThreadId> {
+    let own = evidence.of_segment(segment);
+    let mut idle = evidence.for_requests(own).map(|_| own.thread);
+    let mut waits_for_it = None;
+    for wait in evidence.waits_around(segment) {
+        // Who waits for the holder may be waited for by the next one in the queue.
+        let for_lock = [idle, waits_for_it].contains(&Some(wait.by)) && !wait.for_requests;
+        if for_lock && evidence.interval(wait.interval).cause == Cause::Lock {
+            waits_for_it = Some(wait.waiter);
+        } else if wait.relation == Relation::Peer && waits_for_it == Some(wait.by) {
+            return idle;
+        }
+        idle = if wait.for_requests { Some(wait.waiter) } else { idle };
+    }
+    None
+}
+
+fn told(evidence: &Evidence<'_>, t: Tally<Key>) -> Claim {
+    let (holder, meanwhile) = t.key;
+    let recording = evidence.recording;
+    let server = recording.process_name(evidence.process(holder));
+    let whole = evidence.chain.whole;
+    let waits = evidence.waits(&t.segments).len() as f64;
+    let title = if meanwhile == holder {
+        format!(
+            "a client that no record names keeps a lock of {server} between its requests: others wait \
+             {COST} of {whole} ({PERCENT}) for it"
+        )
+    } else {
+        let function = tally::by(evidence, &t.segments, |s| {
+            Some(evidence.name(evidence.stacks.focus(evidence.of_segment(s).stack)))
+        });
+        let function = function.into_iter().next().map_or_else(|| "?".into(), |f| f.key);
+        let client = recording.thread_name(meanwhile);
+        format!(
+            "{client} keeps a lock of {server} while it is in `{function}`: others wait {COST} of {whole} \
+             ({PERCENT}) for it"
+        )
+    };
+    Claim::new(&DOC, title, t.segments).share_of(whole).at(Site::Entry).sure(0.85).fact(
+        "stretches between requests in which others waited",
+        waits,
+        "count",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scene::{End, Scene, first};
+    use culprit_model::{Cause, Mark, MarkKind, Recording, Time};
+
+    const ASK: &str = "main;ask;libc.so.6!recv;k:__x64_sys_recvfrom;k:tcp_recvmsg;k:sk_wait_data";
+    const SERVE: &str =
+        "clone3;serve;libc.so.6!recv;k:__x64_sys_recvfrom;k:tcp_recvmsg;k:sk_wait_data";
+    const LOCK: &str = "clone3;serve;update;libc.so.6!pthread_cond_timedwait;k:futex_do_wait";
+    const RENDER: &str = "main;render;libc.so.6!clock_nanosleep;k:do_nanosleep";
+
+    /// Two clients of a server with a thread for each; the second one waits 100 ms, for what `had` says.
+    fn two_clients(locked: bool) -> Recording {
+        let mut scene = Scene::default();
+        let second = scene.program("second", None, 0);
+        let server = scene.program("server", Some(second), 0);
+        let process = scene.recording.thread(server).process;
+        let first = scene.program("first", Some(second), 0);
+        let serves_second = scene.thread(process, "serves-second", 0);
+        for _ in 0..10 {
+            scene.wait(first, 90, Cause::Sleep, RENDER, End::Timer);
+            scene.run(first, 10, Cause::CpuUser, "main;commit");
+            scene.wait(server, 95, Cause::Net, SERVE, End::By(first));
+            scene.run(server, 5, Cause::CpuUser, "clone3;serve;commit");
+            if locked {
+                scene.wait(serves_second, 98, Cause::Lock, LOCK, End::By(server));
+            } else {
+                scene.run(serves_second, 98, Cause::CpuUser, "clone3;serve;scan");
+            }
+            scene.run(serves_second, 2, Cause::CpuUser, "clone3;serve;update");
+            scene.wait(second, 100, Cause::Net, ASK, End::By(serves_second));
+            scene.run(second, 1, Cause::CpuUser, "main;ask");
+            for thread in [server, first, serves_second] {
+                scene.run(thread, 1, Cause::CpuUser, "clone3;rest");
+            }
+        }
+        let mut recording = scene.done();
+        recording.marks.push(Mark {
+            time: Time::START,
+            process,
+            thread: None,
+            kind: MarkKind::Listen,
+            text: "*:5432".into(),
+        });
+        recording
+    }
+
+    #[test]
+    fn what_a_client_does_between_its_requests_is_paid_by_who_waits_for_its_lock() {
+        let found = first(&two_clients(true), "lock-across-requests").expect("found");
+        assert!(
+            found.title.contains("first (102) keeps a lock of server (101)"),
+            "{}",
+            found.title
+        );
+        assert!(found.share > 0.8, "{}", found.share);
+    }
+
+    #[test]
+    fn a_server_that_works_for_the_one_who_waits_has_no_lock_in_the_way() {
+        assert!(first(&two_clients(false), "lock-across-requests").is_none());
+    }
+}
