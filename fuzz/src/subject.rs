@@ -52,7 +52,12 @@ impl Subject {
                     .copied()
                     // A database is copied out as CSV, which has a reader of its own here.
                     .filter(|format| {
-                        !matches!(format, SourceFormat::Auto | SourceFormat::XdbPostgres)
+                        !matches!(
+                            format,
+                            SourceFormat::Auto
+                                | SourceFormat::XdbPostgres
+                                | SourceFormat::XdbSqlServer
+                        )
                     })
                     .map(Self::Audit),
             )

@@ -123,7 +123,8 @@ impl BloatReport {
 pub fn bloat(store: &AuditStore, top: u32) -> Result<BloatReport, AuditError> {
     let facets = facets(store)?;
     let bytes = facets.iter().map(|facet| facet.sizes.bytes).sum();
-    let days = store.ask("bloat_days", &[])?.rows;
+    let summed = store.has_sums("rollup_facets");
+    let days = store.ask(if summed { "rolled_days" } else { "bloat_days" }, &[])?.rows;
     let mut days: Vec<(i64, u64)> = days
         .iter()
         .map(|row| Cells(row))
@@ -148,7 +149,8 @@ fn with_shares(mut facets: Vec<FacetSizes>, bytes: u64) -> Vec<FacetSizes> {
 
 fn facets(store: &AuditStore) -> Result<Vec<FacetSizes>, AuditError> {
     let mut all: BTreeMap<(String, String), (Histogram, Sizes)> = BTreeMap::new();
-    for row in store.ask("bloat_sizes", &[])?.rows {
+    let summed = store.has_sums("rollup_facets");
+    for row in store.ask(if summed { "rolled_facets" } else { "bloat_sizes" }, &[])?.rows {
         let cells = Cells(&row);
         let text = |at| cells.text(at).unwrap_or_default().to_owned();
         let (histogram, sizes) = all.entry((text(0), text(1))).or_default();

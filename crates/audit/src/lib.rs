@@ -45,8 +45,9 @@ mod values;
 
 pub use error::Error;
 pub use import::{
-    Counts, ImportOptions, ImportProgress, Imported, LATE_MS, LogField, RefreshOptions, Refreshed,
-    SourceFormat, SourceRows, Watermark, import, import_postgres, read_source, refresh,
+    CopyOptions, Counts, ImportOptions, ImportProgress, Imported, LATE_MS, LogField,
+    RefreshOptions, Refreshed, SourceFormat, SourceRows, SqlServerDsn, Watermark, import,
+    import_postgres, import_sqlserver, read_source, refresh,
 };
 pub use sample::{
     FacetTruth, FileTruth, PlaceDay, RobotTruth, SampleError, SampleFormat, SampleOptions, Truth,

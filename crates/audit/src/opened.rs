@@ -155,6 +155,11 @@ impl AuditStore {
         self.dataset.has_rows(table)
     }
 
+    /// True when a table of sums over all rows can answer: there is one, and no label leaves rows out.
+    pub(crate) fn has_sums(&self, table: &str) -> bool {
+        self.has(table) && !(self.leaves_out && self.has("labels"))
+    }
+
     /// Asks one of the [`questions`](crate::questions()).
     ///
     /// # Errors

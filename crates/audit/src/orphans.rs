@@ -58,9 +58,13 @@ impl OrphanReport {
 /// # Errors
 /// When a question cannot be answered within the limits.
 pub fn orphans(store: &AuditStore) -> Result<OrphanReport, AuditError> {
-    let rows = store.ask("orphan_contacts", &[])?.rows;
+    let summed = store.has_sums("rollup_contacts");
+    let question = if summed { "rolled_contacts" } else { "orphan_contacts" };
+    let rows = store.ask(question, &[])?.rows;
     let cells = Cells(rows.first().map_or(&[], Vec::as_slice));
-    let facets = store.ask("orphan_facets", &[])?.rows;
+    let summed = store.has_sums("rollup_facets");
+    let question = if summed { "rolled_owners" } else { "orphan_facets" };
+    let facets = store.ask(question, &[])?.rows;
     let mut facets: Vec<OrphanFacets> = facets
         .iter()
         .map(|row| Cells(row))

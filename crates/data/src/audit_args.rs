@@ -58,17 +58,17 @@ pub(crate) enum AuditAction {
 /// Arguments of `audit import`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AuditImportArgs {
-    /// Format of the sources. `auto` takes what the first bytes of each file show
+    /// Format of the sources. `auto` takes what the first bytes of each file show. `xdb-sqlserver` was tested with a stand-in, not with a real server
     #[arg(
         long,
         value_name = "FORMAT",
         value_parser = [
-            "auto", "xdb-json", "xdb-csv", "xdb-postgres", "bcp", "accesslog", "iis", "w3c", "cloudfront", "elb",
-            "alb", "json-log", "snowplow-tsv", "ga4-json", "matomo",
+            "auto", "xdb-json", "xdb-csv", "xdb-postgres", "xdb-sqlserver", "bcp", "accesslog", "iis", "w3c",
+            "cloudfront", "elb", "alb", "json-log", "snowplow-tsv", "ga4-json", "matomo",
         ]
     )]
     pub(crate) from: String,
-    /// Files and folders, plain or compressed with gzip or zstd. For `xdb-postgres`, databases such as `postgres://user@host/xdb`: one that has all shards, or one for each shard in their order
+    /// Files and folders, plain or compressed with gzip or zstd. For `xdb-postgres` and `xdb-sqlserver`, databases such as `postgres://user@host/xdb` and `sqlserver://user@host/xdb`: one that has all shards, or one for each shard in their order
     #[arg(value_name = "SRC", required = true)]
     pub(crate) sources: Vec<PathBuf>,
     /// Folder of the store. It is made if it does not exist
@@ -99,9 +99,12 @@ pub(crate) struct AuditImportArgs {
     /// Schema of the tables in a database
     #[arg(long, value_name = "NAME", default_value = "xdb_collection")]
     pub(crate) schema: String,
-    /// File with the password of a database. Without it, PGPASSWORD has the password
+    /// File with the password of a database. Without it, PGPASSWORD or SQLCMDPASSWORD has the password
     #[arg(long, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
+    /// Of a database, read only the rows that changed since the last import, or up to 48 hours before it
+    #[arg(long)]
+    pub(crate) changed_only: bool,
 }
 
 /// Arguments of `audit refresh`.

@@ -13,3 +13,8 @@ pub(crate) fn now_ms() -> i64 {
 pub(crate) fn database_password() -> Option<String> {
     std::env::var_os("PGPASSWORD").and_then(|value| value.into_string().ok())
 }
+
+/// The password of a SQL Server, as its own programs take it.
+pub(crate) fn sqlserver_password() -> Option<String> {
+    std::env::var_os("SQLCMDPASSWORD").and_then(|value| value.into_string().ok())
+}

@@ -18,6 +18,7 @@ use rustix::fs::{FlockOperation, flock};
 mod compiled;
 pub mod python;
 pub mod spark;
+pub mod tds;
 pub mod words;
 
 pub use compiled::{compiled, compiled_from};

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -84,6 +84,7 @@ impl Drop for SparkServer {
 /// An Apache Spark of a master, two workers and a server of Spark Connect, on loopback.
 #[derive(Debug)]
 pub struct SparkCluster {
+    folder: PathBuf,
     /// Master, workers, server, each the first of a group of processes.
     members: Vec<Child>,
     /// The server's port.
@@ -100,7 +101,10 @@ impl SparkCluster {
         let script = "import pyspark; print(pyspark.__path__[0])";
         let printed = printed(crate::program(&python).args(["-c", script]))?;
         let home = Path::new(printed.trim());
-        let mut cluster = Self { members: Vec::new(), port: free_port()? };
+        let (folder, port) = (folder.to_owned(), free_port()?);
+        let mut cluster = Self { folder, members: Vec::new(), port };
+        let folder = cluster.folder.clone();
+        let folder = folder.as_path();
         let master = free_port()?;
         let address = format!("spark://127.0.0.1:{master}");
         let port = master.to_string();
@@ -154,6 +158,18 @@ impl SparkCluster {
         format!("sc://127.0.0.1:{}", self.port)
     }
 
+    /// Tasks that executors of the worker that [`Self::end_worker`] ends have finished.
+    #[must_use]
+    pub fn tasks_of_first_worker(&self) -> usize {
+        finished_tasks(&self.folder.join("one"))
+    }
+
+    /// The same of the other worker.
+    #[must_use]
+    pub fn tasks_of_second_worker(&self) -> usize {
+        finished_tasks(&self.folder.join("two"))
+    }
+
     /// Ends a worker and its executors at once, as a machine that fails does.
     pub fn end_worker(&mut self) {
         end(self.members.remove(1));
@@ -164,6 +180,18 @@ impl Drop for SparkCluster {
     fn drop(&mut self) {
         self.members.drain(..).rev().for_each(end);
     }
+}
+
+/// Tasks that the logs of executors call finished: WORK/APPLICATION/EXECUTOR/stderr.
+fn finished_tasks(work: &Path) -> usize {
+    let below = |folder: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    };
+    let executors = below(work).into_iter().flat_map(|application| below(&application));
+    let logs =
+        executors.filter_map(|executor| std::fs::read_to_string(executor.join("stderr")).ok());
+    logs.map(|log| log.matches("Finished task").count()).sum()
 }
 
 /// Ends a process with all that it started.

@@ -20,7 +20,7 @@ use super::label::{compare, expect_generation, keys, sums};
 use super::make::{check_guards, store_digest};
 use super::plan::CleanLevel;
 use crate::error::Error;
-use crate::rollups::write_rollups;
+use crate::rollups::{OF_ALL_ROWS, write_rollups};
 use crate::schema::{
     Contact, Facet, InteractionId, InteractionRow, LabelRow, LongValue, OwnerKind, PageView,
     Partition, TABLES, VisitEvent, VisitTraffic,
@@ -140,7 +140,8 @@ fn rebuild(folder: &PlanFolder, from: &Path, to: &Path) -> Result<(), CleanError
     let empty = Manifest { files: Vec::new(), ..old.manifest().clone() };
     let draft = Draft::begin(to, |_, _| Ok(empty))?;
     let mut links = Vec::new();
-    for table in TABLES {
+    let kept = TABLES.iter().filter(|table| !OF_ALL_ROWS.contains(&table.table.name));
+    for table in kept {
         let files: Vec<StoreFile> = old.files(table.table.name).cloned().collect();
         for file in files {
             let source = Source { store: &old, file: &file, partition: table.partition };

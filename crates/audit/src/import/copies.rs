@@ -7,17 +7,69 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::{ImportOptions, ImportProgress, Imported, import};
 use crate::clean::CleanError;
 use crate::error::Error;
+use crate::store::Store;
 
 /// The tables that a store needs, in lower case.
 pub(super) const TABLES: [&str; 5] =
     ["contactfacets", "contactidentifiers", "contacts", "interactionfacets", "interactions"];
 /// Level of zstd: copies are read once.
 const LEVEL: i32 = 1;
+
+/// How tables of databases are copied out.
+#[derive(Debug, Clone)]
+pub struct CopyOptions {
+    /// Schema of the tables.
+    pub schema: String,
+    /// True to leave out rows that the store had seen by its last import, as their times of change say.
+    pub changed_only: bool,
+    /// Bytes of text that were copied so far.
+    pub copied: Arc<AtomicU64>,
+}
+
+impl CopyOptions {
+    /// Databases that are read at the same time at most. They share this machine's cores for packing.
+    pub(super) const AT_ONCE: usize = 8;
+
+    /// Whether it is known which rows each of so many databases has.
+    pub(super) fn check(&self, options: &ImportOptions, databases: usize) -> Result<(), Error> {
+        let shards = options.shards;
+        if !self.changed_only || databases == 1 || u32::try_from(databases) == Ok(shards) {
+            return Ok(());
+        }
+        Err(Error::Options(format!(
+            "`--changed-only` needs one database with all shards, or one for each of {shards} shards; \
+             there are {databases}"
+        )))
+    }
+
+    /// For each of so many databases the time from which changed rows are copied, in milliseconds since
+    /// 1970. None when all rows are.
+    pub(super) fn since(
+        &self,
+        options: &ImportOptions,
+        databases: usize,
+    ) -> Result<Vec<Option<i64>>, Error> {
+        let store = match Store::open(&options.store) {
+            Ok(store) if self.changed_only => store,
+            Ok(_) | Err(Error::NoStore { .. }) => return Ok(vec![None; databases]),
+            Err(error) => return Err(error),
+        };
+        let known = store.watermarks();
+        let of = |shard: u32| Some(known.get(&shard)?.saturating_sub(options.late_ms));
+        if databases > 1 {
+            return Ok((0..options.shards).map(of).collect());
+        }
+        // The shard that was read least far counts, and one without a row counts as not read.
+        let all: Option<Vec<i64>> = (0..options.shards).map(of).collect();
+        Ok(vec![all.and_then(|all| all.into_iter().min())])
+    }
+}
 
 /// Imports what `copy` writes to a folder, unless copies of an interrupted import are there. `ending`
 /// is what the folder's name ends with.
@@ -70,17 +122,22 @@ pub(super) fn database_folder(spool: &Path, at: usize) -> Result<PathBuf, Error>
 pub(super) struct TableCopy<'a> {
     path: PathBuf,
     out: zstd::stream::write::Encoder<'static, File>,
+    copied: &'a AtomicU64,
     stop: &'a AtomicBool,
 }
 
 impl<'a> TableCopy<'a> {
     /// Begins the copy of a table.
-    pub(super) fn create(folder: &Path, table: &str, stop: &'a AtomicBool) -> Result<Self, Error> {
+    pub(super) fn create(
+        folder: &Path,
+        table: &str,
+        (copying, stop): (&'a CopyOptions, &'a AtomicBool),
+    ) -> Result<Self, Error> {
         let path = folder.join(format!("{table}.csv"));
         let failed = |error| Error::io("write", &path, error);
         let file = File::create(&path).map_err(failed)?;
         let out = zstd::stream::write::Encoder::new(file, LEVEL).map_err(failed)?;
-        Ok(Self { path, out, stop })
+        Ok(Self { path, out, copied: &copying.copied, stop })
     }
 
     /// Ends it.
@@ -104,7 +161,9 @@ impl Write for TableCopy<'_> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(io::Error::other("interrupted"));
         }
-        self.out.write(bytes)
+        let written = self.out.write(bytes)?;
+        self.copied.fetch_add(written as u64, Ordering::Relaxed);
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {

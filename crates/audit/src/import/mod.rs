@@ -33,6 +33,7 @@ mod postgres;
 mod refresh;
 mod run;
 mod source;
+mod sqlserver;
 mod values;
 mod visits;
 mod xdb;
@@ -55,12 +56,14 @@ use crate::visits::Zone;
 pub(crate) use self::parallel::parallel;
 pub(crate) use self::xdb::EVENTS;
 
+pub use self::copies::CopyOptions;
 pub use self::dry::{SourceRows, read_source};
 pub use self::gather::Counts;
 pub use self::logs::LogField;
 pub use self::plan::SourceFormat;
 pub use self::postgres::import_postgres;
 pub use self::refresh::{RefreshOptions, Refreshed, Watermark, refresh};
+pub use self::sqlserver::{SqlServerDsn, import_sqlserver};
 
 /// What to import.
 #[derive(Debug, Clone)]

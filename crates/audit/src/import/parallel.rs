@@ -17,6 +17,18 @@ pub(crate) fn parallel<W: Send, R: Send>(
     work: Vec<W>,
     each: impl Fn(W) -> Result<R, Error> + Sync,
 ) -> Result<Vec<R>, Error> {
+    parallel_with(work, cores(), each)
+}
+
+/// Does pieces of work on so many threads at most; the results are in the order of the work.
+///
+/// # Errors
+/// The first error; the rest of the work is left.
+pub(crate) fn parallel_with<W: Send, R: Send, E: Send>(
+    work: Vec<W>,
+    threads: usize,
+    each: impl Fn(W) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
     let count = work.len();
     let left = Mutex::new(work.into_iter().enumerate());
     let done = Mutex::new(Vec::with_capacity(count));
@@ -34,7 +46,7 @@ pub(crate) fn parallel<W: Send, R: Send>(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..cores().min(count) {
+        for _ in 1..threads.min(count) {
             scope.spawn(run);
         }
         run();

@@ -29,6 +29,8 @@ culprit_model::labels! {
         XdbCsv = "xdb-csv",
         /// xDB tables in PostgreSQL, copied out as CSV.
         XdbPostgres = "xdb-postgres",
+        /// xDB tables in SQL Server, copied out as CSV.
+        XdbSqlServer = "xdb-sqlserver",
         /// xDB tables as `bcp -c` writes them.
         Bcp = "bcp",
         /// Access logs in the combined or common format.
@@ -72,7 +74,7 @@ impl SourceFormat {
 
     /// True when tables of databases are copied out before they are read.
     pub(super) fn is_database(self) -> bool {
-        matches!(self, Self::XdbPostgres)
+        matches!(self, Self::XdbPostgres | Self::XdbSqlServer)
     }
 
     /// True when times of the format may name no offset.
@@ -292,6 +294,7 @@ impl Reading<'_> {
             SourceFormat::XdbJson
             | SourceFormat::XdbCsv
             | SourceFormat::XdbPostgres
+            | SourceFormat::XdbSqlServer
             | SourceFormat::Bcp => self.xdb(path, head).map_err(wrong),
             SourceFormat::Matomo => matomo(head).map_err(wrong),
             format => Ok((Framing::Lines, self.lines(format), 0)),
@@ -325,7 +328,7 @@ impl Reading<'_> {
                 };
                 Ok((framing, RowReader::Json(rules), 0))
             }
-            SourceFormat::XdbCsv | SourceFormat::XdbPostgres => {
+            SourceFormat::XdbCsv | SourceFormat::XdbPostgres | SourceFormat::XdbSqlServer => {
                 let end = memchr::memchr(b'\n', head).map_or(head.len(), |at| at + 1);
                 let header = header(&head[..end]);
                 if header.iter().all(Option::is_none) && !head.is_empty() {

@@ -1,9 +1,11 @@
-//! Tables of an xDB in PostgreSQL as sources: all tables of a database are copied in one snapshot.
+//! Tables of an xDB in PostgreSQL as sources: all tables of a database are copied in one snapshot,
+//! several databases at once.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use super::copies::{TABLES, TableCopy, database_folder, import_copies};
+use super::copies::{CopyOptions, TABLES, TableCopy, database_folder, import_copies};
+use super::parallel::parallel_with;
 use super::{ImportOptions, ImportProgress, Imported};
 use crate::clean::{CleanError, Dsn, open_databases};
 
@@ -14,34 +16,37 @@ use crate::clean::{CleanError, Dsn, open_databases};
 /// When a database cannot be read, or as [`import`](super::import()).
 pub fn import_postgres(
     options: &ImportOptions,
-    (dsns, schema): (&[Dsn], &str),
+    (dsns, copying): (&[Dsn], &CopyOptions),
     stop: &AtomicBool,
     progress: &mut dyn FnMut(ImportProgress),
 ) -> Result<Imported, CleanError> {
+    copying.check(options, dsns.len())?;
     import_copies(options, "xdb-postgres", (stop, progress), |spool| {
-        copy(spool, (dsns, schema), options.shards, stop)
+        copy(spool, (dsns, copying), options, stop)
     })
 }
 
 fn copy(
     spool: &Path,
-    (dsns, schema): (&[Dsn], &str),
-    shards: u32,
+    (dsns, copying): (&[Dsn], &CopyOptions),
+    options: &ImportOptions,
     stop: &AtomicBool,
 ) -> Result<(), CleanError> {
-    let mut sessions = open_databases(dsns, schema, shards)?;
-    for (at, session) in sessions.iter_mut().enumerate() {
+    let since = copying.since(options, dsns.len())?;
+    let sessions = open_databases(dsns, &copying.schema, options.shards)?;
+    let work = sessions.into_iter().zip(since).enumerate().collect();
+    parallel_with(work, CopyOptions::AT_ONCE, |(at, (mut session, since))| {
         let folder = database_folder(spool, at)?;
         session.run("read", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         for table in TABLES {
-            let Some((name, sql)) = session.csv(table) else { continue };
-            let mut out = TableCopy::create(&folder, &name, stop)?;
+            let Some((name, sql)) = session.csv(table, since) else { continue };
+            let mut out = TableCopy::create(&folder, &name, (copying, stop))?;
             session
                 .copy_to("read", &sql, &mut out)
                 .map_err(|error| TableCopy::error(stop, error))?;
             out.finish()?;
         }
-        session.run("read", "COMMIT")?;
-    }
+        session.run("read", "COMMIT")
+    })?;
     Ok(())
 }

@@ -53,6 +53,11 @@ questions! {
     "diff_agents",
     "diff_places",
     "left_out",
+    "rolled_agents",
+    "rolled_contacts",
+    "rolled_days",
+    "rolled_facets",
+    "rolled_owners",
 }
 
 /// Every question: what a row is, its columns, its text.

@@ -77,18 +77,14 @@ pub(crate) fn gather(
     networks: Option<(&Networks, &BTreeMap<i64, String>)>,
 ) -> Result<BTreeMap<GroupKey, Gathered>, AuditError> {
     let mut groups = BTreeMap::new();
-    each(store, "robot_groups", by, &mut groups, interactions)?;
-    each(store, "robot_contacts", by, &mut groups, contacts)?;
-    each(store, "robot_addresses", by, &mut groups, |cells, group| {
-        group.counts.addresses = cells.count(2);
-    })?;
-    each(store, "robot_gaps", by, &mut groups, |cells, group| {
-        let (count, sum, squares) = (cells.count(2), cells.float(3), cells.float(4));
-        group.counts.gaps = Some(Gaps { count, sum, squares });
-    })?;
-    each(store, "robot_hours", by, &mut groups, |cells, group| {
-        group.counts.hours_c_ln_c = Some(cells.float(2));
-    })?;
+    if by == GroupBy::UserAgent && store.has_sums("rollup_agents") {
+        for row in store.ask("rolled_agents", &[])?.rows {
+            let (key, group) = rolled(Cells(&row));
+            groups.insert(key, group);
+        }
+    } else {
+        counted(store, by, &mut groups)?;
+    }
     if store.has("traffic") {
         each(store, "robot_traffic", by, &mut groups, traffic)?;
     }
@@ -100,6 +96,27 @@ pub(crate) fn gather(
         })?;
     }
     Ok(groups)
+}
+
+/// Counts the groups from the rows.
+fn counted(
+    store: &AuditStore,
+    by: GroupBy,
+    groups: &mut BTreeMap<GroupKey, Gathered>,
+) -> Result<(), AuditError> {
+    each(store, "robot_groups", by, groups, interactions)?;
+    each(store, "robot_contacts", by, groups, contacts)?;
+    each(store, "robot_addresses", by, groups, |cells, group| {
+        group.counts.addresses = cells.count(2);
+    })?;
+    each(store, "robot_gaps", by, groups, |cells, group| {
+        let (count, sum, squares) = (cells.count(2), cells.float(3), cells.float(4));
+        group.counts.gaps = Some(Gaps { count, sum, squares });
+    })?;
+    each(store, "robot_hours", by, groups, |cells, group| {
+        group.counts.hours_c_ln_c = Some(cells.float(2));
+    })?;
+    Ok(())
 }
 
 fn each(
@@ -114,6 +131,37 @@ fn each(
         take(cells, groups.entry((cells.int(0), cells.int(1))).or_default());
     }
     Ok(())
+}
+
+/// A user agent as the store has summed it.
+fn rolled(cells: Cells<'_>) -> (GroupKey, Gathered) {
+    let agent = cells.int(0);
+    let counts = GroupCounts {
+        interactions: cells.count(1),
+        single: cells.count(2),
+        max_pages: cells.count(3),
+        converted: cells.count(4),
+        hurried: cells.count(5),
+        weekend: cells.count(6),
+        timed: cells.count(7),
+        first_ms: cells.int(8),
+        last_ms: cells.int(9),
+        contacts: cells.count(10),
+        returning_contacts: cells.count(11),
+        busiest_contact: cells.count(12),
+        known_contacts: cells.count(13),
+        stored_robot: cells.count(14),
+        classified: cells.count(15),
+        addresses: cells.count(16),
+        gaps: (cells.count(17) > 0).then(|| Gaps {
+            count: cells.count(17),
+            sum: cells.float(18),
+            squares: cells.float(19),
+        }),
+        hours_c_ln_c: (cells.count(7) > 0).then(|| cells.float(20)),
+        ..GroupCounts::default()
+    };
+    ((agent, Some(0)), Gathered { counts, user_agent: agent })
 }
 
 fn interactions(cells: Cells<'_>, group: &mut Gathered) {

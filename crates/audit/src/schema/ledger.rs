@@ -2,7 +2,7 @@
 
 use culprit_model::{Text, table};
 
-use super::keys::{Bytes, PlaceKey, SourceKey, Utc};
+use super::keys::{Bytes, SourceKey, Utc};
 
 table! {
     /// A file or table that was imported, ordered by key.
@@ -79,32 +79,5 @@ table! {
         score_e3: i64,
         /// The run that gave it.
         run_id: u32,
-    }
-}
-
-table! {
-    /// Sums of the interactions of one day, place and shard. Imports and clean-ups keep them up to
-    /// date. Distinct contacts and quantiles do not add up, so they are not in it.
-    DayRollup in "rollup_day" {
-        /// First moment of the day.
-        day: Utc,
-        /// Time zone of the day (IANA).
-        time_zone: Text,
-        /// Place; none when unknown.
-        place_id: Option<PlaceKey>,
-        /// Number of the shard.
-        shard: u32,
-        /// Verdict on these interactions; none when there was none.
-        label: Option<Text>,
-        /// Interactions.
-        sessions: u64,
-        /// Page views.
-        pages: u64,
-        /// Interactions with one page view at most.
-        single: u64,
-        /// Sum of the durations in milliseconds.
-        duration_ms: u64,
-        /// Interactions with a duration.
-        with_duration: u64,
     }
 }

@@ -17,6 +17,7 @@ mod interactions;
 mod keys;
 mod ledger;
 mod page_views;
+mod rollups;
 
 use culprit_model::{Row, Table};
 
@@ -28,8 +29,9 @@ pub use keys::{
     AddressKey, Bytes, ContactKey, InteractionKey, Millis, PathKey, PlaceKey, SourceKey, TermKey,
     UserAgentKey, Utc,
 };
-pub use ledger::{DayRollup, ImportRun, ImportSource, LabelRow, RejectedRow};
+pub use ledger::{ImportRun, ImportSource, LabelRow, RejectedRow};
 pub use page_views::{PageView, VisitEvent};
+pub use rollups::{AgentHour, AgentRollup, ContactRollup, DayRollup, FacetDay, FacetSize};
 
 /// How the files of a table are partitioned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,4 +74,9 @@ pub const TABLES: &[StoreTable] = &[
     StoreTable { table: ImportRun::TABLE, partition: Partition::Whole },
     StoreTable { table: LabelRow::TABLE, partition: Partition::Whole },
     StoreTable { table: DayRollup::TABLE, partition: Partition::Whole },
+    StoreTable { table: FacetSize::TABLE, partition: Partition::Shard },
+    StoreTable { table: FacetDay::TABLE, partition: Partition::Shard },
+    StoreTable { table: ContactRollup::TABLE, partition: Partition::Whole },
+    StoreTable { table: AgentRollup::TABLE, partition: Partition::Whole },
+    StoreTable { table: AgentHour::TABLE, partition: Partition::Whole },
 ];

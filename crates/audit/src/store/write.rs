@@ -35,6 +35,13 @@ impl StoreFile {
     pub(crate) fn is_new(&self) -> bool {
         self.path.ends_with(NEW)
     }
+
+    /// Where it belongs, of a table that is partitioned by shard.
+    pub(crate) fn shard_place(&self) -> Place {
+        let name = Path::new(&self.path).file_name().unwrap_or_default().to_string_lossy();
+        let name = name.rsplit_once("-g").map(|(name, _)| name.to_owned());
+        Place { day: None, shard: self.shard, name }
+    }
 }
 
 impl Place {

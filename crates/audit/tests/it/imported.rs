@@ -29,7 +29,8 @@ pub(crate) fn imported(interactions: u64, robots: f64) -> Imported {
     Imported { truth, store, _folder: folder }
 }
 
-fn read(sample: &Path, store: &Path) {
+/// Imports a sample into a store.
+pub(crate) fn read(sample: &Path, store: &Path) {
     let all = std::fs::read_dir(sample).unwrap().map(|entry| entry.unwrap().path());
     let rows = all.filter(|path| {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();

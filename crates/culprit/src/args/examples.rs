@@ -402,6 +402,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
                 "culprit audit import --from xdb-postgres postgres://user@host/xdb -o store",
                 "the tables of a database",
             ),
+            (
+                "culprit audit import --from xdb-sqlserver sqlserver://user@host/Shard0 -o store",
+                "the same of a SQL Server",
+            ),
             ("culprit audit import --from bcp Interactions.dat -o store", "a table that bcp wrote"),
             (
                 "culprit audit import --from auto logs/ -o store --geoip GeoLite2-City.mmdb",

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use culprit_testkit::spark::SparkServer;
+use culprit_testkit::spark::{SparkCluster, SparkServer};
+use culprit_testkit::wait_until;
 use serde_json::Value;
 
 use crate::fleet::{lab, run};
@@ -93,4 +94,28 @@ fn an_engine_adds_up_tables_as_this_machine_does() {
             skip("fleet tables", &format!("pysail: python3 with venv, and pip install ({why})"));
         }
     }
+}
+
+#[test]
+#[ignore = "statistical: make accuracy"]
+fn a_cluster_adds_up_tables_although_a_worker_ends() {
+    let Some(lab) = tables() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut cluster = match SparkCluster::start(folder.path()) {
+        Ok(cluster) => cluster,
+        Err(why) => {
+            return skip("fleet tables", &format!("pyspark: python3, pip install, a Java ({why})"));
+        }
+    };
+    let address = cluster.address();
+    assert_same(&lab, &["--engine", &address]);
+    let before = cluster.tasks_of_first_worker();
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| assert_same(&lab, &["--engine", &address]));
+        let runs = || cluster.tasks_of_first_worker() > before + 5 || asking.is_finished();
+        wait_until("the worker that is to end runs tasks", runs);
+        assert!(!asking.is_finished());
+        cluster.end_worker();
+        asking.join().unwrap();
+    });
 }

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use culprit_audit::SqlServerDsn;
 use culprit_audit::clean::{CleanError, Dsn};
 
 use crate::failure::Failure;
-use crate::surroundings::database_password;
+use crate::surroundings::{database_password, sqlserver_password};
 
 /// Bytes of a file with a password at most.
 const PASSWORD_BYTES: u64 = 4096;
@@ -20,6 +21,23 @@ pub(super) fn dsns(texts: &[String], password_file: Option<&Path>) -> Result<Vec
         None => database_password(),
     };
     let parse = |text: &String| Dsn::parse(text, password.as_deref());
+    texts.iter().map(parse).collect::<Result<_, _>>().map_err(|error| failure(&error))
+}
+
+/// Reads addresses of databases in SQL Server. The password comes from a file, else from
+/// SQLCMDPASSWORD, else from the address.
+///
+/// # Errors
+/// When an address or the file cannot be read.
+pub(super) fn sqlserver_dsns(
+    texts: &[String],
+    password_file: Option<&Path>,
+) -> Result<Vec<SqlServerDsn>, Failure> {
+    let password = match password_file {
+        Some(path) => Some(password(path)?),
+        None => sqlserver_password(),
+    };
+    let parse = |text: &String| SqlServerDsn::parse(text, password.as_deref());
     texts.iter().map(parse).collect::<Result<_, _>>().map_err(|error| failure(&error))
 }
 

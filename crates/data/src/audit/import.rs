@@ -1,13 +1,16 @@
 //! `culprit-data audit import`.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use culprit_audit::clean::CleanError;
 use culprit_audit::visits::Zone;
 use culprit_audit::{
-    Error, ImportOptions, ImportProgress, Imported, LogField, SourceFormat, Store, import,
-    import_postgres,
+    CopyOptions, Error, ImportOptions, ImportProgress, Imported, LogField, SourceFormat, Store,
+    import, import_postgres, import_sqlserver,
 };
 use culprit_model::Label as _;
 
@@ -18,6 +21,8 @@ use crate::output::Talk;
 
 /// Bytes between two lines of progress.
 const STEP: u64 = 32 << 20;
+/// Time between two lines about copies.
+const COPY_STEP: Duration = Duration::from_millis(200);
 
 /// Runs it.
 ///
@@ -38,7 +43,14 @@ pub(crate) fn run(args: &AuditImportArgs, json: bool, talk: &Talk) -> Result<(),
             show(at);
         }
     };
-    let result = imported(args, &options, &stop, &mut progress);
+    let copying = CopyOptions {
+        schema: args.schema.clone(),
+        changed_only: args.changed_only,
+        copied: Arc::default(),
+    };
+    let copies = shows.then(|| CopyProgress::show(Arc::clone(&copying.copied)));
+    let result = imported(args, (&options, &copying), &stop, &mut progress);
+    drop(copies);
     if shows {
         // Back to the line's beginning, and clear it.
         let _ = write!(io::stderr(), "\r\x1b[K");
@@ -59,9 +71,45 @@ pub(crate) fn run(args: &AuditImportArgs, json: bool, talk: &Talk) -> Result<(),
     })
 }
 
+/// Shows how much of databases was copied, until it is dropped. An import of files copies nothing.
+struct CopyProgress {
+    ended: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl CopyProgress {
+    fn show(copied: Arc<AtomicU64>) -> Self {
+        let ended = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&ended);
+        let thread = Some(std::thread::spawn(move || {
+            let mut before = 0;
+            while !seen.load(Ordering::Relaxed) {
+                let now = copied.load(Ordering::Relaxed);
+                // What follows the copies has a progress of its own.
+                if now > before {
+                    let _ = write!(io::stderr(), "\r\x1b[K{} MiB copied", now >> 20);
+                }
+                before = now;
+                std::thread::park_timeout(COPY_STEP);
+            }
+        }));
+        Self { ended, thread }
+    }
+}
+
+impl Drop for CopyProgress {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            thread.join().ok();
+        }
+    }
+}
+
 fn imported(
     args: &AuditImportArgs,
-    options: &ImportOptions,
+    (options, copying): (&ImportOptions, &CopyOptions),
     stop: &AtomicBool,
     progress: &mut dyn FnMut(ImportProgress),
 ) -> Result<Imported, Failure> {
@@ -72,8 +120,17 @@ fn imported(
     match options.format {
         SourceFormat::XdbPostgres => {
             let dsns = database::dsns(&texts(), password)?;
-            import_postgres(options, (&dsns, &args.schema), stop, progress)
+            import_postgres(options, (&dsns, copying), stop, progress)
                 .map_err(|error| from_database(&error))
+        }
+        SourceFormat::XdbSqlServer => {
+            let dsns = database::sqlserver_dsns(&texts(), password)?;
+            import_sqlserver(options, (&dsns, copying), stop, progress)
+                .map_err(|error| from_database(&error))
+        }
+        _ if args.changed_only => {
+            Err(Failure::bad_input("`--changed-only` is for databases".to_owned())
+                .hint("for files, `culprit audit refresh STORE` reads the new and changed ones"))
         }
         _ => import(options, stop, progress).map_err(|error| failure(&error)),
     }

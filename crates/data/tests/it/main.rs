@@ -14,4 +14,5 @@ mod failures;
 mod output;
 mod site;
 mod spark;
+mod sqlserver;
 mod support;

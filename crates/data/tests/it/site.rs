@@ -37,7 +37,7 @@ impl Site {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = program(env!("CARGO_BIN_EXE_culprit-data"));
         command.current_dir(self.folder.path()).arg("audit").args(arguments);
-        command.stdin(Stdio::null()).env_remove("PGPASSWORD");
+        command.stdin(Stdio::null()).env_remove("PGPASSWORD").env_remove("SQLCMDPASSWORD");
         command
     }
 

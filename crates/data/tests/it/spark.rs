@@ -3,7 +3,7 @@
 //! Sail answers here; it speaks the protocol of Apache Spark.
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::Output;
 
 use culprit_testkit::skip;
@@ -182,4 +182,53 @@ fn an_engine_that_cannot_be_used_says_why() {
     let output =
         run(&lab, &["sql", "--engine", &gone, "--engine-token-file", "none", "store", "x"]);
     assert!(stderr(&output).contains("cannot read the token"), "{}", stderr(&output));
+}
+
+/// A way to a server that ends its first connection after so many bytes of answers.
+fn cutting(port: u16, after: usize) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let mut left = Some(after);
+        for client in listener.incoming().flatten() {
+            let Ok(server) = TcpStream::connect(("127.0.0.1", port)) else { return };
+            let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            std::thread::spawn(move || copy(from, to, None));
+            let left = left.take();
+            std::thread::spawn(move || copy(server, client, left));
+        }
+    });
+    own
+}
+
+/// Copies bytes until one side ends, or until so many were copied.
+fn copy(mut from: TcpStream, mut to: TcpStream, mut left: Option<usize>) {
+    let mut buffer = [0; 16 << 10];
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        if left.is_some_and(|left| left < count) || to.write_all(&buffer[..count]).is_err() {
+            break;
+        }
+        left = left.map(|left| left - count);
+    }
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
+}
+
+#[test]
+fn an_answer_goes_on_after_its_connection_has_ended() {
+    let Some(server) = sail() else { return };
+    let lab = lab();
+    let question = "SELECT i.interaction_id AS visit, c.contact_id AS contact FROM interactions i \
+                    JOIN contacts c ON c.contact_id < 100 ORDER BY visit, contact";
+    let here = document(&run(&lab, &["sql", "--json", "--limit", "0", "store", question]));
+    assert!(here["rows"].as_array().unwrap().len() > 100_000);
+    // In the middle of the answer about all rows, which is the longest.
+    let engine = format!("sc://127.0.0.1:{}", cutting(server.port, 1 << 20));
+    let words = ["sql", "--json", "--limit", "0", "--engine", &engine, "store", question];
+    let there = document(&run(&lab, &words));
+    assert_eq!(here["rows"], there["rows"]);
+    // Nobody listens any more: the run ends.
+    drop(server);
+    let output = run(&lab, &words);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
 }

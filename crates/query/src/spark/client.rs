@@ -12,10 +12,12 @@ use tonic::{Code, Request, Status};
 use tonic_prost::ProstCodec;
 
 use super::address::SparkAddress;
+use super::answer::AnswerParts;
 use super::proto::{
     AnalyzePlanRequest, AnalyzePlanResponse, CreateDataFrameView, ErrorInfo, ExecutePlanRequest,
-    ExecutePlanResponse, Nothing, Plan, PlanKind, Relation, RelationKind, ReleaseSessionRequest,
-    RpcStatus, Sql, UserContext,
+    ExecutePlanResponse, Nothing, Plan, PlanKind, ReattachExecuteRequest, ReattachOptions,
+    Relation, RelationKind, ReleaseExecuteRequest, ReleaseSessionRequest, RequestOption, RpcStatus,
+    Sql, UserContext,
 };
 use crate::error::Error;
 
@@ -32,6 +34,15 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const LARGEST_PART: usize = 128 << 20;
 /// The first version with this protocol.
 const OLDEST: (u32, u32) = (3, 4);
+
+/// A call without an answer.
+#[derive(Debug)]
+pub(super) enum CallFailure {
+    /// What the server, or the connection to it, said.
+    Status(Status),
+    /// It was not sent.
+    Error(Error),
+}
 
 /// A connection.
 #[derive(Debug, Clone)]
@@ -92,11 +103,7 @@ impl Client {
     ///
     /// # Errors
     /// When the server refuses it.
-    pub(super) async fn ask(
-        &self,
-        session: &str,
-        sql: String,
-    ) -> Result<Streaming<ExecutePlanResponse>, Error> {
+    pub(super) async fn ask(&self, session: &str, sql: String) -> Result<AnswerParts, Error> {
         let kind = RelationKind::Sql(Sql { query: sql });
         self.execute(session, PlanKind::Root(Relation { kind: Some(kind) })).await
     }
@@ -119,26 +126,68 @@ impl Client {
         };
         let command = super::proto::Command { create_view: Some(view) };
         let mut parts = self.execute(session, PlanKind::Command(command)).await?;
-        while parts.message().await.map_err(|status| self.failed(&status))?.is_some() {}
+        while parts.next().await?.is_some() {}
         Ok(())
     }
 
-    async fn execute(
-        &self,
-        session: &str,
-        plan: PlanKind,
-    ) -> Result<Streaming<ExecutePlanResponse>, Error> {
+    async fn execute(&self, session: &str, plan: PlanKind) -> Result<AnswerParts, Error> {
+        let [first, second, ..] = super::slice::random().map_err(Error::Threads)?;
+        let operation = super::session_id([first, second]);
+        let option = RequestOption { reattach: Some(ReattachOptions { reattachable: true }) };
         let request = ExecutePlanRequest {
             session_id: session.to_owned(),
             user_context: self.user(),
             plan: Some(Plan { kind: Some(plan) }),
             client_type: Some(CLIENT.to_owned()),
+            request_options: vec![option],
+            operation_id: Some(operation.clone()),
         };
-        let mut grpc = self.grpc().await?;
-        let codec = ProstCodec::<ExecutePlanRequest, ExecutePlanResponse>::default();
-        let answer =
-            grpc.server_streaming(self.request(request)?, path("ExecutePlan"), codec).await;
-        answer.map(tonic::Response::into_inner).map_err(|status| self.failed(&status))
+        let parts = self.stream("ExecutePlan", request).await.map_err(|failure| match failure {
+            CallFailure::Status(status) => self.failed(&status),
+            CallFailure::Error(error) => error,
+        })?;
+        Ok(AnswerParts::new(self.clone(), session.to_owned(), operation, parts))
+    }
+
+    /// Asks for the parts of an answer behind the last one that was received.
+    pub(super) async fn reattach(
+        &self,
+        session: &str,
+        operation: &str,
+        last: Option<String>,
+    ) -> Result<Streaming<ExecutePlanResponse>, CallFailure> {
+        let request = ReattachExecuteRequest {
+            session_id: session.to_owned(),
+            user_context: self.user(),
+            operation_id: operation.to_owned(),
+            client_type: Some(CLIENT.to_owned()),
+            last_response_id: last,
+        };
+        self.stream("ReattachExecute", request).await
+    }
+
+    /// Says that all of an answer was received. That it has ended already changes nothing.
+    pub(super) async fn release_answer(&self, session: &str, operation: &str) {
+        let request = ReleaseExecuteRequest {
+            session_id: session.to_owned(),
+            user_context: self.user(),
+            operation_id: operation.to_owned(),
+            client_type: Some(CLIENT.to_owned()),
+            release_all: Some(Nothing {}),
+        };
+        let _: Result<Nothing, Error> = self.call("ReleaseExecute", request).await;
+    }
+
+    async fn stream<Q: Message + Send + Sync + 'static>(
+        &self,
+        name: &'static str,
+        request: Q,
+    ) -> Result<Streaming<ExecutePlanResponse>, CallFailure> {
+        let mut grpc = self.grpc().await.map_err(CallFailure::Error)?;
+        let codec = ProstCodec::<Q, ExecutePlanResponse>::default();
+        let request = self.request(request).map_err(CallFailure::Error)?;
+        let answer = grpc.server_streaming(request, path(name), codec).await;
+        answer.map(tonic::Response::into_inner).map_err(CallFailure::Status)
     }
 
     /// Ends a session. That it has ended already, or that nobody answers, changes nothing.
@@ -195,6 +244,19 @@ impl Client {
         Error::NoSparkConnect { address: self.address.to_string(), why }
     }
 
+    /// An answer that ended in the middle and cannot go on, in our words.
+    pub(super) fn cut(&self, lost: Option<&Status>, refused: &Status) -> Error {
+        let ended = lost.map_or_else(
+            || "it ended".to_owned(),
+            |status| status.source().map_or_else(|| first_line(status.message()), innermost),
+        );
+        let why = format!(
+            "the connection ended in the middle of an answer ({ended}), and the rest cannot be had: {}",
+            first_line(refused.message())
+        );
+        Error::Unreachable { address: self.address.to_string(), why }
+    }
+
     /// A failed call in our words.
     pub(super) fn failed(&self, status: &Status) -> Error {
         let address = self.address.to_string();
@@ -242,6 +304,12 @@ fn path(name: &'static str) -> PathAndQuery {
         }
         "AnalyzePlan" => {
             PathAndQuery::from_static("/spark.connect.SparkConnectService/AnalyzePlan")
+        }
+        "ReattachExecute" => {
+            PathAndQuery::from_static("/spark.connect.SparkConnectService/ReattachExecute")
+        }
+        "ReleaseExecute" => {
+            PathAndQuery::from_static("/spark.connect.SparkConnectService/ReleaseExecute")
         }
         _ => PathAndQuery::from_static("/spark.connect.SparkConnectService/ReleaseSession"),
     }

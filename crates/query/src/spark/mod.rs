@@ -7,12 +7,13 @@
 //!          -> the same for a slice of the files, which this     slice.rs
 //!             machine computes as well; rows must be equal      compare.rs
 //!          -> the text in the cluster's quotes                  dialect.rs
-//!          -> rows as Arrow batches                             client.rs, proto.rs
+//!          -> rows as Arrow batches                             client.rs, answer.rs, proto.rs
 //! ```
 //!
 //! What leaves this machine: names and paths of tables, questions. What comes back: rows of answers.
 
 mod address;
+mod answer;
 mod client;
 mod compare;
 mod dialect;
@@ -31,15 +32,14 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures_util::{StreamExt as _, stream};
-use tonic::codec::Streaming;
 
 pub use address::SparkAddress;
 
 use crate::dataset::TableFiles;
 use crate::error::Error;
 use crate::runtime::{Stop, Threads};
+use answer::AnswerParts;
 use client::Client;
-use proto::ExecutePlanResponse;
 use slice::Slice;
 use tables::Registered;
 
@@ -172,7 +172,7 @@ impl Cluster {
             session.registered.add(client, &session.id, table, (folder, engine)).await?;
         }
         let parts = client.ask(&session.id, dialect::spark_text(sql)?).await?;
-        rows(client.clone(), parts).await
+        rows(parts).await
     }
 
     /// Compares what both engines computed of the slice.
@@ -228,28 +228,25 @@ fn session_id([high, low]: [u64; 2]) -> String {
 }
 
 /// Parts of an answer as batches. The first part tells the columns, also of an answer without rows.
-async fn rows(
-    client: Client,
-    mut parts: Streaming<ExecutePlanResponse>,
-) -> Result<SendableRecordBatchStream, Error> {
+async fn rows(mut parts: AnswerParts) -> Result<SendableRecordBatchStream, Error> {
     let (mut schema, mut first): (SchemaRef, _) = (Arc::new(Schema::empty()), Vec::new());
-    while let Some(part) = parts.message().await.map_err(|status| client.failed(&status))? {
+    while let Some(part) = parts.next().await? {
         if let Some(batch) = part.arrow_batch {
             (schema, first) = batches(&batch.data)?;
             break;
         }
     }
-    let more = stream::unfold((parts, client), async |(mut parts, client)| {
-        let batches = match parts.message().await {
+    let more = stream::unfold(parts, async |mut parts| {
+        let batches = match parts.next().await {
             Ok(None) => return None,
             Ok(Some(part)) => match part.arrow_batch {
                 Some(batch) => batches(&batch.data).map(|(_, batches)| batches),
                 None => Ok(Vec::new()),
             },
-            Err(status) => Err(client.failed(&status)),
+            Err(error) => Err(error),
         };
         let batches = batches.map_err(|error| DataFusionError::External(Box::new(error)));
-        Some((batches, (parts, client)))
+        Some((batches, parts))
     });
     let flat = |batches: Result<Vec<RecordBatch>, DataFusionError>| match batches {
         Ok(batches) => stream::iter(batches.into_iter().map(Ok).collect::<Vec<_>>()),

@@ -126,6 +126,68 @@ pub(super) struct ExecutePlanRequest {
     /// The program that asks.
     #[prost(string, optional, tag = "4")]
     pub(super) client_type: Option<String>,
+    /// What the server may do besides.
+    #[prost(message, repeated, tag = "5")]
+    pub(super) request_options: Vec<RequestOption>,
+    /// A name for the answer, of the form of a UUID.
+    #[prost(string, optional, tag = "6")]
+    pub(super) operation_id: Option<String>,
+}
+
+/// What the server may do besides.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct RequestOption {
+    /// About connections that end.
+    #[prost(message, optional, tag = "1")]
+    pub(super) reattach: Option<ReattachOptions>,
+}
+
+/// About connections that end.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ReattachOptions {
+    /// True when the answer goes on after its connection has ended.
+    #[prost(bool, tag = "1")]
+    pub(super) reattachable: bool,
+}
+
+/// Asks for the rest of an answer.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ReattachExecuteRequest {
+    /// The session.
+    #[prost(string, tag = "1")]
+    pub(super) session_id: String,
+    /// The user.
+    #[prost(message, optional, tag = "2")]
+    pub(super) user_context: Option<UserContext>,
+    /// The answer's name.
+    #[prost(string, tag = "3")]
+    pub(super) operation_id: String,
+    /// The program that asks.
+    #[prost(string, optional, tag = "4")]
+    pub(super) client_type: Option<String>,
+    /// The last part that was received; none when there was none.
+    #[prost(string, optional, tag = "5")]
+    pub(super) last_response_id: Option<String>,
+}
+
+/// Ends an answer: its parts need not be kept.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ReleaseExecuteRequest {
+    /// The session.
+    #[prost(string, tag = "1")]
+    pub(super) session_id: String,
+    /// The user.
+    #[prost(message, optional, tag = "2")]
+    pub(super) user_context: Option<UserContext>,
+    /// The answer's name.
+    #[prost(string, tag = "3")]
+    pub(super) operation_id: String,
+    /// The program that asks.
+    #[prost(string, optional, tag = "4")]
+    pub(super) client_type: Option<String>,
+    /// All of its parts.
+    #[prost(message, optional, tag = "5")]
+    pub(super) release_all: Option<Nothing>,
 }
 
 /// A part of an answer.
@@ -134,6 +196,12 @@ pub(super) struct ExecutePlanResponse {
     /// Rows, where the part has any.
     #[prost(message, optional, tag = "2")]
     pub(super) arrow_batch: Option<ArrowBatch>,
+    /// The part's name; empty from a server that keeps no parts.
+    #[prost(string, tag = "13")]
+    pub(super) response_id: String,
+    /// Says that no part follows.
+    #[prost(message, optional, tag = "14")]
+    pub(super) result_complete: Option<Nothing>,
 }
 
 /// Rows in Arrow's format for streams.
@@ -238,7 +306,36 @@ mod tests {
             user_context: None,
             plan: Some(Plan { kind: Some(kind) }),
             client_type: None,
+            request_options: Vec::new(),
+            operation_id: None,
         }
+    }
+
+    /// What Spark's own Python client sends about connections that end.
+    #[test]
+    fn an_answer_that_goes_on_has_the_published_field_numbers() {
+        let option = RequestOption { reattach: Some(ReattachOptions { reattachable: true }) };
+        let request = ExecutePlanRequest {
+            session_id: "s".to_owned(),
+            request_options: vec![option],
+            operation_id: Some("o".to_owned()),
+            ..ExecutePlanRequest::default()
+        };
+        assert_eq!(request.encode_to_vec(), b"\x0a\x01s\x2a\x04\x0a\x02\x08\x01\x32\x01o");
+        let rest = ReattachExecuteRequest {
+            session_id: "s".to_owned(),
+            operation_id: "o".to_owned(),
+            last_response_id: Some("r".to_owned()),
+            ..ReattachExecuteRequest::default()
+        };
+        assert_eq!(rest.encode_to_vec(), b"\x0a\x01s\x1a\x01o\x2a\x01r");
+        let end = ReleaseExecuteRequest {
+            session_id: "s".to_owned(),
+            operation_id: "o".to_owned(),
+            release_all: Some(Nothing {}),
+            ..ReleaseExecuteRequest::default()
+        };
+        assert_eq!(end.encode_to_vec(), b"\x0a\x01s\x1a\x01o\x2a\x00");
     }
 
     /// The same for `spark.read.parquet("/x").createOrReplaceTempView("v")`.

@@ -88,10 +88,11 @@ impl Session {
         })
     }
 
-    /// The name of a table, of its name in lower case, and the statement that copies it out as CSV.
-    pub(crate) fn csv(&self, table: &str) -> Option<(String, String)> {
+    /// The name of a table, of its name in lower case, and the statement that copies it out as CSV: all
+    /// rows, or those that changed at a time or later.
+    pub(crate) fn csv(&self, table: &str, since_ms: Option<i64>) -> Option<(String, String)> {
         let table = self.tables.get(&Role::from_word(table)?)?;
-        Some((table.name.clone(), table.csv()))
+        Some((table.name.clone(), table.csv(since_ms)))
     }
 
     /// Host, port and database.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::schema::OwnerKind;
+use crate::time::put_xdb;
 
 culprit_model::labels! {
     /// A table of an xDB, by its name in lower case.
@@ -64,8 +65,9 @@ pub(crate) struct SourceTable {
 }
 
 impl SourceTable {
-    /// Copies all rows out as CSV, in the form in which an xDB's own export has them.
-    pub(crate) fn csv(&self) -> String {
+    /// Copies rows out as CSV, in the form in which an xDB's own export has them: all, or those that
+    /// changed at a time or later.
+    pub(crate) fn csv(&self, since_ms: Option<i64>) -> String {
         let column = |(name, ty): (&String, &String)| {
             let name = quoted(name);
             match ty.as_str() {
@@ -78,7 +80,17 @@ impl SourceTable {
         };
         let list: Vec<String> = self.columns.iter().zip(&self.types).map(column).collect();
         let (list, table) = (list.join(", "), self.full());
-        format!("COPY (SELECT {list} FROM {table}) TO STDOUT (FORMAT csv, HEADER true)")
+        let changed = self.columns.iter().find(|name| name.eq_ignore_ascii_case("lastmodified"));
+        let condition = match (since_ms, changed) {
+            (Some(ms), Some(column)) => {
+                let mut time = Vec::new();
+                put_xdb(&mut time, ms);
+                let (column, time) = (quoted(column), String::from_utf8_lossy(&time).into_owned());
+                format!(" WHERE {column} >= '{time}'")
+            }
+            _ => String::new(),
+        };
+        format!("COPY (SELECT {list} FROM {table}{condition}) TO STDOUT (FORMAT csv, HEADER true)")
     }
 
     /// Schema and name.

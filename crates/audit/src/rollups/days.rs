@@ -1,17 +1,17 @@
 //! The table `rollup_day`: sums of interactions by day, place and shard, beside the rows.
 //!
-//! Whatever changes rows or labels ends with [`write_rollups`]: days whose rows are as they were keep
-//! their sums, so a refresh costs what its new days cost. Distinct contacts and quantiles are not in
-//! it: they do not add up, and sketches that add up would give other numbers than the rows do.
+//! Days whose rows are as they were keep their sums, so a refresh costs what its new days cost. Distinct
+//! contacts and quantiles are not in it: they do not add up, and sketches that add up would give other
+//! numbers than the rows do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Row as _, Text};
+use culprit_model::{Row as _, Text, table};
 use rustc_hash::FxHashMap;
 
 use crate::error::Error;
 use crate::import::parallel;
-use crate::schema::{DayRollup, InteractionRow, LabelRow, PlaceKey, Utc};
+use crate::schema::{DayRollup, InteractionKey, LabelRow, Millis, PlaceKey, Utc};
 use crate::store::{Draft, FilePlace, Store, StoreFile};
 use crate::time::DAY_MS;
 
@@ -19,6 +19,20 @@ use crate::time::DAY_MS;
 const ZONE: &str = "UTC";
 /// What labels of interactions are about.
 const INTERACTION: &str = "interaction";
+
+table! {
+    /// What the sums need of an interaction.
+    DayVisit in "interactions" {
+        /// Its key.
+        interaction_id: InteractionKey,
+        /// Its length.
+        duration_ms: Option<Millis>,
+        /// Its place.
+        place_id: Option<PlaceKey>,
+        /// Its page views.
+        pages: u32,
+    }
+}
 
 /// Place and verdict.
 type Group = (Option<PlaceKey>, Option<Text>);
@@ -30,14 +44,13 @@ type Labels = FxHashMap<u64, Text>;
 ///
 /// # Errors
 /// When a table cannot be read or written.
-pub(crate) fn write_rollups(draft: &Draft, relabelled: bool) -> Result<(), Error> {
-    let next = Store::from_manifest(draft.folder(), draft.manifest());
+pub(super) fn write(draft: &Draft, next: &Store, relabelled: bool) -> Result<(), Error> {
     let stored = next.read::<DayRollup>()?;
     let day_and_shard = |row: &DayRollup| (row.day.0.div_euclid(DAY_MS), row.shard);
     let known: BTreeSet<(i64, u32)> = stored.iter().map(day_and_shard).collect();
-    let labels = labels(&next)?;
+    let labels = labels(next)?;
     let (mut days, mut work) = (BTreeSet::new(), Vec::new());
-    for file in next.files(InteractionRow::TABLE.name) {
+    for file in next.files(DayVisit::TABLE.name) {
         // Rows without a start belong to no day.
         let (Some(day), Some(shard)) = (file.day, file.shard) else { continue };
         if relabelled || file.is_new() || !known.contains(&(day, shard)) {
@@ -67,7 +80,7 @@ fn labels(store: &Store) -> Result<Labels, Error> {
 }
 
 /// The sums of the rows of one day and shard.
-fn sums((day, shard): (i64, u32), rows: &[InteractionRow], labels: &Labels) -> Vec<DayRollup> {
+fn sums((day, shard): (i64, u32), rows: &[DayVisit], labels: &Labels) -> Vec<DayRollup> {
     let mut groups: BTreeMap<Group, DayRollup> = BTreeMap::new();
     for row in rows {
         let label = labels.get(&row.interaction_id.0).cloned();
