@@ -8,6 +8,7 @@
 //! else sees them. The crate prints nothing, and reads no environment and no clock.
 
 mod arguments;
+mod asks;
 mod compose;
 mod condition;
 mod configuration;
@@ -73,8 +74,8 @@ pub use place_profile::{
 };
 pub use position::Position;
 pub use profile::{
-    ActivatedBy, BuilderClass, Builders, Case, Counted, Define, Dialect, DropIns, Element, Fills,
-    Formats, FromEnvironment, Ignored, InVariable, Includes, Keys, LaunchProfiles, Layer,
+    ActivatedBy, Asks, BuilderClass, Builders, Case, Counted, Define, Dialect, DropIns, Element,
+    Fills, Formats, FromEnvironment, Ignored, InVariable, Includes, Keys, LaunchProfiles, Layer,
     ListStyle, Needs, OnlyFor, OnlyIf, Patches, Prefix, Profile, ProfileError, PythonClasses,
     PythonModule, Replaces, RuleDefault, TreeLayer, stock_profiles,
 };
@@ -83,8 +84,8 @@ pub use provenance::{
     SourceState, Variable,
 };
 pub use readers::{
-    Contents, Entry, Format, MAX_BYTES, MAX_ENTRIES, MAX_NESTING, Oddity, Segment, Unreadable,
-    formats, read,
+    Clear, Cleared, Contents, Entry, Format, MAX_BYTES, MAX_ENTRIES, MAX_NESTING, Oddity, Segment,
+    Unreadable, formats, read,
 };
 pub use reveal::Revealed;
 pub use roles::{Combination, RoleCondition, RoleMatrix, Verdict, roles};
@@ -92,7 +93,7 @@ pub use rules::{ConfigRuleDoc, PAGES, RULES};
 pub use snapshot::{MOST_SNAPSHOT_BYTES, NotASnapshot, SNAPSHOT_VERSION, Snapshot};
 pub use sources::{
     Choice, Collected, Defined, FileRead, Loaded, Part, Request, ServiceImage, collect, detects,
-    detects_in, fitting_below,
+    detects_in, falls_back_in, fitting_below,
 };
 pub use spelling::nearest_name;
 pub use value::{Class, HIDDEN, NotAFingerprint, Raw, Redactor, ValueFingerprint, ValueRef};

@@ -4,6 +4,8 @@
 //! one, the strongest. "Not read" is claimed only by [`Grade::ArmedWholeLifeNoAccess`], and that only where nothing
 //! could have been missed.
 
+use std::collections::BTreeSet;
+
 use culprit_model::{Severity, labels};
 
 use crate::configuration::ConfigFinding;
@@ -190,6 +192,8 @@ pub struct Proof {
     pub armed: Vec<String>,
     /// Variables that were set and not watched.
     pub not_armed: Vec<String>,
+    /// The variables of which a finding says that nobody reads them; none: all. A shell has many of other programs.
+    pub concerned: Option<BTreeSet<String>>,
     /// The programs, in the order of their starts.
     pub programs: Vec<ObservedProgram>,
     /// One row for each variable and program of which something is known.
@@ -262,6 +266,9 @@ impl Proof {
     fn find(&self) -> Vec<ConfigFinding> {
         let never = self.variables.iter().filter(|one| one.grade == Grade::ArmedWholeLifeNoAccess);
         let asked = self.hidden.iter().filter(|one| self.asked_by_own_code(one));
+        let never = never.filter(|one| {
+            self.concerned.as_ref().is_none_or(|concerned| concerned.contains(&one.name))
+        });
         never.map(never_read).chain(asked.map(|one| self.hidden_knob(one))).collect()
     }
 

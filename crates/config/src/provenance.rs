@@ -24,6 +24,8 @@ labels! {
         ProcessEnvironment = "process_env",
         /// The arguments that a program started from here would get.
         Arguments = "cli_arg",
+        /// A file of code that asks for variables, and has a default for some.
+        CodeDefault = "code_default",
         /// The variables that a compose file gives to a service.
         ComposeEnvironment = "compose_environment",
         /// A file that a compose file names under `env_file`.

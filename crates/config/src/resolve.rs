@@ -222,6 +222,7 @@ impl Known {
             first: BTreeSet::new(),
             bare: BTreeSet::new(),
         };
+        known.first.extend(profile.keys.first.iter().cloned());
         for entry in of_files(loaded).flat_map(|loaded| &loaded.contents.entries) {
             let key = key_of(profile, &entry.path);
             if profile.keys.case == Case::Relaxed {

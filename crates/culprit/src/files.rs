@@ -161,6 +161,9 @@ fn exists(path: &Path) -> Failure {
         .hint("`--force` replaces it; `-o` writes to another file")
 }
 
+/// Stands in the name of the log of runs that are observed, and not compared, in place of the round.
+pub(crate) const OBSERVED: &str = "observed";
+
 /// The page in the folder of an answer.
 pub(crate) const PAGE: &str = "report.html";
 
@@ -197,13 +200,13 @@ pub(crate) fn make_folder(folder: &Path, option: &str) -> Result<(), Failure> {
 }
 
 /// Whether a file is one that an answer writes: the page, or `NUMBER-PLACE-ROUND` with the ending of
-/// a recording or a log.
+/// a recording or a log, or the log of observed runs.
 fn is_of_an_answer(name: &str) -> bool {
     let stem = name.strip_suffix(".culprit").or_else(|| name.strip_suffix(".log"));
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let numbered = |stem: &str| {
         stem.split_once('-').is_some_and(|(arm, _)| number(arm))
-            && stem.rsplit_once('-').is_some_and(|(_, round)| number(round))
+            && stem.rsplit_once('-').is_some_and(|(_, of)| number(of) || of == OBSERVED)
     };
     name == PAGE || stem.is_some_and(numbered)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::scope::Outside;
 use super::{Held, Project, is_name, name_of, of_service};
 use crate::provenance::{Op, SourceState};
 use crate::readers::{Entry, Segment};
@@ -25,47 +26,56 @@ pub(super) struct Declared<'a> {
     pub(super) template: Option<String>,
     /// The value that it has from outside, if it is taken from there and set.
     pub(super) inherited: Option<String>,
+    /// By what a stronger file takes it away; none if it stays.
+    pub(super) removed: Option<&'a str>,
+}
+
+/// Files of variables, and the items of lists that name them.
+#[derive(Default)]
+struct NamedFiles<'a> {
+    files: Vec<NamedFile>,
+    /// The items of one list: file, service and place, with their index in `files`.
+    items: BTreeMap<(usize, &'a str, usize), usize>,
+}
+
+impl<'a> NamedFiles<'a> {
+    /// Takes an entry of a compose file in, if it names a file or says how it is read.
+    fn add(&mut self, file: usize, outside: &Outside, entry: &'a Entry) {
+        let Some((service, path)) = of_service(entry) else { return };
+        if !is_name(path.first(), "env_file") {
+            return;
+        }
+        let place = match path.get(1) {
+            Some(Segment::Index(place)) => *place,
+            _ => 0,
+        };
+        let index = *self.items.entry((file, service, place)).or_insert_with(|| {
+            let (service, path) = (service.to_owned(), String::new());
+            self.files.push(NamedFile { service, path, required: true, raw: false });
+            self.files.len() - 1
+        });
+        let named = &mut self.files[index];
+        let text = outside.expand(entry.value.expose()).text;
+        match path.get(2) {
+            Some(option) if is_name(Some(option), "required") => {
+                // A truth value of YAML 1.1 (`loader.toBoolean`).
+                let no = ["false", "no", "n", "off"];
+                named.required = !no.contains(&text.to_lowercase().as_str());
+            }
+            Some(option) if is_name(Some(option), "format") => named.raw = text == "raw",
+            _ => named.path = text,
+        }
+    }
 }
 
 impl Project {
+    /// The files of variables that services name.
     pub(super) fn named_env_files(&self) -> Vec<NamedFile> {
-        let mut files: Vec<NamedFile> = Vec::new();
-        // The items of one list: file, service and place, with their index in `files`.
-        let mut items: BTreeMap<(usize, &str, usize), usize> = BTreeMap::new();
+        let mut files = NamedFiles::default();
         for (file, (outside, (_, contents))) in self.read_files().enumerate() {
-            for entry in &contents.entries {
-                let Some((service, path)) = of_service(entry) else { continue };
-                if !is_name(path.first(), "env_file") {
-                    continue;
-                }
-                let place = match path.get(1) {
-                    Some(Segment::Index(place)) => *place,
-                    _ => 0,
-                };
-                let index = *items.entry((file, service, place)).or_insert_with(|| {
-                    let service = service.to_owned();
-                    files.push(NamedFile {
-                        service,
-                        path: String::new(),
-                        required: true,
-                        raw: false,
-                    });
-                    files.len() - 1
-                });
-                let text = outside.expand(entry.value.expose()).text;
-                match path.get(2) {
-                    Some(option) if is_name(Some(option), "required") => {
-                        // A truth value of YAML 1.1 (`loader.toBoolean`).
-                        let no = ["false", "no", "n", "off"];
-                        files[index].required = !no.contains(&text.to_lowercase().as_str());
-                    }
-                    Some(option) if is_name(Some(option), "format") => {
-                        files[index].raw = text == "raw"
-                    }
-                    _ => files[index].path = text,
-                }
-            }
+            contents.entries.iter().for_each(|entry| files.add(file, outside, entry));
         }
+        let files = files.files;
         // A file that is named again keeps its first place, and takes the options of the last.
         let mut unique: Vec<NamedFile> = Vec::new();
         for file in files.into_iter().filter(|file| !file.path.is_empty()) {
@@ -79,6 +89,20 @@ impl Project {
         unique
     }
 
+    /// Those that stronger files take away from services, with by what.
+    pub(super) fn removed_env_files(&self) -> Vec<(NamedFile, String)> {
+        let mut files = NamedFiles::default();
+        let mut reasons = Vec::new();
+        for (file, removed) in self.removed.iter().enumerate() {
+            for one in removed {
+                files.add(file, self.outside_of(file), &one.entry);
+                reasons.resize(files.files.len(), one.why.clone());
+            }
+        }
+        let named = files.files.into_iter().zip(reasons);
+        named.filter(|(file, _)| !file.path.is_empty()).collect()
+    }
+
     /// The variables that services declare in compose files, a file after the other.
     pub(super) fn declared(&self) -> Vec<(usize, Declared<'_>)> {
         let mut declared = Vec::new();
@@ -87,7 +111,9 @@ impl Project {
                 continue;
             }
             let outside = self.outside_of(file);
-            for entry in &contents.entries {
+            let removed = self.removed[file].iter().map(|one| (&one.entry, Some(&*one.why)));
+            let stays = contents.entries.iter().map(|entry| (entry, None));
+            for (entry, removed) in removed.chain(stays) {
                 let Some((service, path)) = of_service(entry) else { continue };
                 if !is_name(path.first(), "environment") {
                     continue;
@@ -107,7 +133,8 @@ impl Project {
                     Some(_) => None,
                     None => self.inherited(self.scope_of[file], service, &name, is_list),
                 };
-                declared.push((file, Declared { service, entry, name, template, inherited }));
+                let one = Declared { service, entry, name, template, inherited, removed };
+                declared.push((file, one));
             }
         }
         declared
@@ -136,10 +163,8 @@ impl Project {
             }
         };
         let sets = |(_, contents): &Held| {
-            contents
-                .entries
-                .iter()
-                .filter_map(of_service)
+            let all = contents.entries.iter().chain(&contents.empties);
+            all.filter_map(of_service)
                 .any(|(other, path)| other == service && is_name(path.first(), "environment"))
         };
         let files = self.scope_of.iter().zip(&self.compose);
@@ -148,7 +173,9 @@ impl Project {
 
     /// Names that anything in the project refers to.
     pub(super) fn mentioned(&self, declared: &[(usize, Declared<'_>)]) -> BTreeSet<String> {
+        let removed = self.removed.iter().flatten().map(|one| &one.entry);
         let compose = self.read_files().flat_map(|(_, (_, contents))| &contents.entries);
+        let compose = compose.chain(removed);
         let included = self.scopes.iter().flat_map(|scope| &scope.dotenv);
         let files = self.env_files.iter().chain(&self.dotenv).chain(included);
         let templates =

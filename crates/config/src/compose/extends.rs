@@ -12,6 +12,7 @@ use crate::provenance::{SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Format, Segment};
 use crate::sources::{Root, load_file};
 
+use super::clear::Tags;
 use super::include::{joined, with_paths_below};
 use super::load::with_sound_templates;
 use super::scope::Layered;
@@ -26,7 +27,7 @@ const MAX_DEPTH: usize = 16;
 pub(super) fn bases(
     root: &Root,
     (project, from): (&Path, &Path),
-    file: &Layered,
+    (file, tags): (&Layered, &mut Tags),
     included: &[Layered],
 ) -> Vec<Layered> {
     let mut found = Vec::new();
@@ -38,7 +39,9 @@ pub(super) fn bases(
     }
     for service in services {
         let reader = Reader { root, project, service, scope: file.scope };
+        let start = found.len();
         add(&reader, (&file.held, from, included), service, 0, &mut found);
+        tags.clear(&mut found[start..], Some((service, service)));
     }
     found
 }
@@ -91,17 +94,21 @@ fn add(
             source.state = SourceState::MissingRequired;
             source.why = format!("`{}` extends `{base}`, which is not there", reader.service);
         }
-        found.push(Layered { held: (source, Contents::default()), scope: reader.scope });
+        found.push(Layered::new((source, Contents::default()), reader.scope));
         return;
     }
+    let start = found.len();
     add(reader, (&held, &from, included), &base, depth + 1, found);
+    // What the base takes away from what it extends itself.
+    Tags::new(&held).clear(&mut found[start..], Some((base.as_str(), reader.service)));
     let taken = |held: &Held| {
-        let entries = held.1.entries.iter().filter_map(|entry| renamed(reader, &base, entry));
-        (source_of(held), Contents { entries: entries.collect(), ..Contents::default() })
+        let of = |all: &[Entry]| all.iter().filter_map(|one| renamed(reader, &base, one)).collect();
+        let (entries, empties) = (of(&held.1.entries), of(&held.1.empties));
+        (source_of(held), Contents { entries, empties, ..Contents::default() })
     };
     let of_included = included.iter().filter(|one| has_base(&one.held));
-    found.extend(of_included.map(|one| Layered { held: taken(&one.held), scope: one.scope }));
-    found.push(Layered { held: taken(&held), scope: reader.scope });
+    found.extend(of_included.map(|one| Layered::new(taken(&one.held), one.scope)));
+    found.push(Layered::new(taken(&held), reader.scope));
 }
 
 /// The service that a service extends, and the file of it.

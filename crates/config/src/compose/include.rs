@@ -11,6 +11,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::clear::Tags;
 use super::load::{dotenv_file, with_sound_templates};
 use super::scope::{Layered, Scope};
 use super::{Held, extends, is_name, of_service};
@@ -42,10 +43,32 @@ impl<'a> Loader<'a> {
         Self { root, scopes: vec![project] }
     }
 
-    /// A file behind what it extends and includes, the weakest first. `above` are the files that lead to it.
-    pub(super) fn expanded(&mut self, file: Held, scope: usize, above: &[String]) -> Vec<Layered> {
+    /// The files of a scope behind what they extend and include, the weakest first. `above` are the files that lead to
+    /// them.
+    pub(super) fn all(&mut self, files: Vec<Held>, scope: usize, above: &[String]) -> Vec<Layered> {
+        let mut all: Vec<Layered> = Vec::new();
+        for file in files {
+            let mut tags = Tags::new(&file);
+            tags.clear(&mut all, None);
+            let mut expanded = self.expanded(file, &mut tags, scope, above);
+            if let Some(file) = expanded.last_mut() {
+                file.idle = tags.idle();
+            }
+            all.extend(expanded);
+        }
+        all
+    }
+
+    /// A file behind what it extends and includes.
+    fn expanded(
+        &mut self,
+        file: Held,
+        tags: &mut Tags,
+        scope: usize,
+        above: &[String],
+    ) -> Vec<Layered> {
         if file.0.state != SourceState::Read {
-            return vec![Layered { held: file, scope }];
+            return vec![Layered::new(file, scope)];
         }
         let mut path = above.to_vec();
         path.push(file.0.name.clone());
@@ -53,10 +76,12 @@ impl<'a> Loader<'a> {
         for item in self.items(&file, scope).into_iter().rev() {
             included.extend(self.item(&item, scope, &path));
         }
+        tags.clear_included(&file, &mut included);
         let from = self.scopes[scope].folder.clone();
         let project = self.scopes[0].folder.clone();
-        let file = Layered { held: file, scope };
-        let mut all = extends::bases(self.root, (&project, &from), &file, &included);
+        let mut file = Layered::new(file, scope);
+        tags.clear_own(&mut file);
+        let mut all = extends::bases(self.root, (&project, &from), (&file, tags), &included);
         all.extend(included);
         all.push(file);
         all
@@ -96,7 +121,7 @@ impl<'a> Loader<'a> {
             let mut refused = self.file(first, parent, above);
             refused.0.state = SourceState::TooLarge;
             refused.0.why = format!("more than {MOST_SCOPES} files are included");
-            return vec![Layered { held: (refused.0, Contents::default()), scope: parent }];
+            return vec![Layered::new((refused.0, Contents::default()), parent)];
         }
         let folder = match item.folder.as_deref().filter(|folder| !folder.is_empty()) {
             Some(folder) => joined(&base, folder),
@@ -123,7 +148,7 @@ impl<'a> Loader<'a> {
         self.scopes.push(Scope { parent: Some(parent), folder, dotenv, outside });
         let scope = self.scopes.len() - 1;
         let files = paths.iter().map(|path| self.file(path, scope, above)).collect::<Vec<_>>();
-        files.into_iter().flat_map(|file| self.expanded(file, scope, above)).collect()
+        self.all(files, scope, above)
     }
 
     /// A file that is included by the last of `above`.

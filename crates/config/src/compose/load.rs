@@ -6,7 +6,7 @@ use super::declared::NamedFile;
 use super::include::{self, Loader};
 use super::scope::{Layered, Outside, Scope};
 use super::{Held, Project, image, name_of};
-use crate::provenance::{SourceKind, SourceState};
+use crate::provenance::{Source, SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Format};
 use crate::sources::{Request, Root, environment_source, load_file};
 use crate::template::expand;
@@ -47,13 +47,21 @@ pub(crate) fn collect(request: &Request) -> Project {
     };
     let own = Scope { parent: None, folder: folder.clone(), dotenv: Vec::new(), outside };
     let mut loader = Loader::new(&root, own);
-    let compose: Vec<Layered> =
-        compose.into_iter().flat_map(|file| loader.expanded(file, 0, &[])).collect();
+    let layers: Vec<Layered> = loader.all(compose, 0, &[]);
     let scopes = loader.scopes;
-    let (compose, scope_of) = compose.into_iter().map(|one| (one.held, one.scope)).unzip();
+    let (mut compose, mut scope_of) = (Vec::new(), Vec::new());
+    let (mut removed, mut idle) = (Vec::new(), Vec::new());
+    for layer in layers {
+        compose.push(layer.held);
+        scope_of.push(layer.scope);
+        removed.push(layer.removed);
+        idle.push(layer.idle);
+    }
     let mut project = Project {
         compose,
         scope_of,
+        removed,
+        idle,
         scopes,
         dotenv,
         shell,
@@ -63,25 +71,47 @@ pub(crate) fn collect(request: &Request) -> Project {
         }),
         env_files: Vec::new(),
         of_services: Vec::new(),
+        not_of_services: Vec::new(),
     };
-    let named = project.named_env_files();
-    for NamedFile { service, path, required, raw } in named {
-        let format = if raw { Format::EnvDocker } else { Format::EnvCompose };
-        let path = include::joined(&folder, &path);
+    add_env_files(&mut project, &root, &folder);
+    project
+}
+
+/// Reads the files of variables that services name, also those that a stronger compose file takes away.
+fn add_env_files(project: &mut Project, root: &Root, folder: &Path) {
+    let load = |NamedFile { path, raw, .. }: &NamedFile| {
+        let format = if *raw { Format::EnvDocker } else { Format::EnvCompose };
+        let path = include::joined(folder, path);
         let kind = SourceKind::ComposeEnvFile;
-        let held = load_file(&root, &path, Some(format), kind, "env_file");
-        let (mut source, contents) = with_sound_templates(held, false);
-        if source.state == SourceState::Missing && required {
+        with_sound_templates(load_file(root, &path, Some(format), kind, "env_file"), false)
+    };
+    let known = |project: &Project, source: &Source| {
+        project.env_files.iter().position(|(other, _)| other.name == source.name)
+    };
+    for named in project.named_env_files() {
+        let (mut source, contents) = load(&named);
+        if source.state == SourceState::Missing && named.required {
             source.state = SourceState::MissingRequired;
         }
-        let known = project.env_files.iter().position(|(other, _)| other.name == source.name);
-        let index = known.unwrap_or(project.env_files.len());
-        if known.is_none() {
+        let index = known(project, &source).unwrap_or_else(|| {
             project.env_files.push((source, contents));
-        }
-        project.of_services.push((service, index));
+            project.env_files.len() - 1
+        });
+        project.of_services.push((named.service, index));
     }
-    project
+    for (named, why) in project.removed_env_files() {
+        let (mut source, mut contents) = load(&named);
+        let index = known(project, &source).unwrap_or_else(|| {
+            if source.state != SourceState::Missing {
+                source.state = SourceState::Unread;
+                source.why.clone_from(&why);
+            }
+            contents.oddities.clear();
+            project.env_files.push((source, contents));
+            project.env_files.len() - 1
+        });
+        project.not_of_services.push((named.service, index, why));
+    }
 }
 
 /// A request with the files that Compose's own variables name: `COMPOSE_FILE` of the shell or of `.env`, and

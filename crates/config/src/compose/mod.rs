@@ -10,6 +10,7 @@
 //!
 //! The rules are those of compose-go 2 (`types.Project.WithServicesEnvironmentResolved`).
 
+mod clear;
 mod declared;
 mod extends;
 mod found;
@@ -21,10 +22,13 @@ mod scope;
 mod service_profiles;
 mod values;
 
+use self::clear::{Idle, Removed};
 use self::found::{Found, outside_key};
 use self::oddities::{lost_parts, template_oddities};
 use self::scope::{Outside, Scope};
-use self::values::{declared_values, env_file_values, learn, learn_declared, outside_values};
+use self::values::{
+    declared_values, env_file_values, idle_tags, learn, learn_declared, outside_values,
+};
 use crate::configuration::Configuration;
 use crate::profile::Profile;
 use crate::provenance::{Assignment, Certainty, Outcome, Source, SourceState, Variable};
@@ -48,6 +52,10 @@ pub(crate) struct Project {
     compose: Vec<Held>,
     /// The scope of each of the compose files.
     scope_of: Vec<usize>,
+    /// What stronger files take away from each of them.
+    removed: Vec<Vec<Removed>>,
+    /// Variables that each of them takes away from nothing.
+    idle: Vec<Vec<Idle>>,
     /// The files that are loaded together; the project's own come first.
     scopes: Vec<Scope>,
     dotenv: Vec<Held>,
@@ -58,6 +66,8 @@ pub(crate) struct Project {
     env_files: Vec<Held>,
     /// Which of the files each service names: service and index of `env_files`.
     of_services: Vec<(String, usize)>,
+    /// Those that a stronger compose file takes away from it, with by what.
+    not_of_services: Vec<(String, usize, String)>,
 }
 
 fn name_of(entry: &Entry) -> &str {
@@ -121,12 +131,15 @@ pub(crate) fn resolve(
     outside_values(&mut found, &project, &mentioned, (dotenv_start, shell_index));
     env_file_values(&mut found, &project, &declared, env_start);
     declared_values(&mut found, &project, &declared, compose_start);
+    idle_tags(&mut found, &project, compose_start);
     template_oddities(&mut found, &project, compose_start);
     for (at, (_, contents)) in project.dotenv.iter().enumerate() {
         lost_parts(project.outside(), contents, dotenv_start + at, &mut found);
     }
-    for (at, (_, contents)) in project.env_files.iter().enumerate() {
-        lost_parts(project.outside(), contents, env_start + at, &mut found);
+    for (at, (source, contents)) in project.env_files.iter().enumerate() {
+        if source.state != SourceState::Unread {
+            lost_parts(project.outside(), contents, env_start + at, &mut found);
+        }
     }
     service_profiles::apply(&project, &mut found);
 

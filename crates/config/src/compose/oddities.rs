@@ -1,5 +1,6 @@
 //! What is odd about values: variables that nothing sets, and quotes that stay.
 
+use super::clear::Removed;
 use super::found::Found;
 use super::scope::Outside;
 use super::{BLANK, Project, REFUSED, is_name, name_of};
@@ -13,6 +14,15 @@ pub(super) fn template_oddities(found: &mut Found, project: &Project, start: usi
             continue;
         }
         let outside = project.outside_of(file);
+        // Compose replaces `${...}` of a file before a later one takes its values away.
+        for Removed { entry, .. } in &project.removed[file] {
+            for one in
+                outside.expand(entry.value.expose()).uses.into_iter().filter(|one| one.refused)
+            {
+                let odd = Oddity { at: entry.at, name: one.name, what: REFUSED };
+                found.oddities.push((start + file, odd));
+            }
+        }
         for entry in &contents.entries {
             for one in outside.expand(entry.value.expose()).uses {
                 let what = match (one.blank, one.refused) {

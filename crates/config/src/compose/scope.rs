@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::clear::{Idle, Removed};
 use super::{Held, name_of};
 use crate::provenance::Op;
 use crate::template::{Expanded, expand};
@@ -68,4 +69,14 @@ pub(super) struct Scope {
 pub(super) struct Layered {
     pub(super) held: Held,
     pub(super) scope: usize,
+    /// What stronger files take away from it.
+    pub(super) removed: Vec<Removed>,
+    /// Variables that it takes away from nothing.
+    pub(super) idle: Vec<Idle>,
+}
+
+impl Layered {
+    pub(super) fn new(held: Held, scope: usize) -> Self {
+        Self { held, scope, removed: Vec::new(), idle: Vec::new() }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::clear::Idle;
 use super::declared::Declared;
 use super::found::{Found, outside_key};
 use super::scope::Outside;
@@ -120,6 +121,14 @@ pub(super) fn env_file_values(
     start: usize,
 ) {
     let outside = project.outside();
+    for (service, index, why) in &project.not_of_services {
+        for entry in &project.env_files[*index].1.entries {
+            let name = name_of(entry);
+            let key = (format!("{service}.{name}"), name);
+            let at = found.add(start + index, key, (entry, false), &entry.value, &[]);
+            found.note(at, Outcome::Unread, why.clone());
+        }
+    }
     let mut services: Vec<&str> =
         project.of_services.iter().map(|(name, _)| name.as_str()).collect();
     services.dedup();
@@ -128,7 +137,8 @@ pub(super) fn env_file_values(
     for service in services {
         let mut values: BTreeMap<String, String> = BTreeMap::new();
         let mut own: BTreeMap<&str, String> = BTreeMap::new();
-        for (file, one) in declared.iter().filter(|(_, one)| one.service == service) {
+        let stays = |one: &Declared<'_>| one.service == service && one.removed.is_none();
+        for (file, one) in declared.iter().filter(|(_, one)| stays(one)) {
             let text = match &one.template {
                 Some(template) => Some(project.outside_of(*file).expand(template).text),
                 None => one.inherited.clone(),
@@ -195,7 +205,9 @@ pub(super) fn declared_values(
             let entry = Entry { op: Op::Inherit, ..one.entry.clone() };
             let raw = Raw::new(one.inherited.clone().unwrap_or_default());
             let at = found.add(source, (key, name), (&entry, false), &raw, &[]);
-            if one.inherited.is_none() {
+            if let Some(why) = one.removed {
+                found.note(at, Outcome::Shadowed, why.to_owned());
+            } else if one.inherited.is_none() {
                 found.note(at, Outcome::NeverApplied, not_set(name));
                 found.removes(at);
             } else {
@@ -206,7 +218,24 @@ pub(super) fn declared_values(
         let made = made_from(&Raw::new(template.as_str()), true, outside);
         let raw = Raw::new(outside.expand(template).text);
         let at = found.add(source, (key, name), (one.entry, false), &raw, &made);
+        if let Some(why) = one.removed {
+            found.note(at, Outcome::Shadowed, why.to_owned());
+            continue;
+        }
         let words = Some(made_words(&made, outside)).filter(|words| !words.is_empty());
         found.assignments[at].reason = words.or_else(|| one.entry.remark()).unwrap_or_default();
+    }
+}
+
+/// Variables that a file was to take away from weaker ones, and took away from nothing.
+pub(super) fn idle_tags(found: &mut Found, project: &Project, start: usize) {
+    for (file, idle) in project.idle.iter().enumerate() {
+        for Idle { service, name, cleared, why } in idle {
+            let mut entry = Entry::unplaced(cleared.path.clone(), Raw::new(""));
+            (entry.op, entry.at, entry.end_line) = (Op::Delete, cleared.at, cleared.at.line);
+            let key = (format!("{service}.{name}"), name.as_str());
+            let at = found.add(start + file, key, (&entry, false), &entry.value, &[]);
+            found.note(at, Outcome::NoTarget, why.clone());
+        }
     }
 }

@@ -20,6 +20,26 @@ pub enum Replaces {
     Trees,
 }
 
+/// Code that asks for variables by name.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Asks {
+    /// The ends of the names of files with code, without a dot.
+    pub ends: Vec<String>,
+    /// Folders that are not looked into, besides hidden ones.
+    pub skip: Vec<String>,
+    /// What stands right before a name, such as `process.env.`.
+    pub words: Vec<String>,
+    /// What stands between a name and its default, such as `||`.
+    pub defaults: Vec<String>,
+    /// How names must start.
+    #[serde(default)]
+    pub start: String,
+    /// Names that are no variables.
+    #[serde(default)]
+    pub except: Vec<String>,
+}
+
 /// A variable that holds a document.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -13,7 +13,7 @@ use crate::readers::Format;
 
 pub use markup::{BuilderClass, Builders, Patches, RuleDefault, TreeLayer};
 pub use mechanism::{
-    Counted, DropIns, Element, Fills, Formats, Ignored, InVariable, Includes, LaunchProfiles,
+    Asks, Counted, DropIns, Element, Fills, Formats, Ignored, InVariable, Includes, LaunchProfiles,
     Needs, OnlyFor, OnlyIf, PythonClasses, PythonModule, Replaces,
 };
 pub use stock::stock_profiles;
@@ -86,6 +86,9 @@ pub struct Keys {
     /// What a stronger value takes away besides weaker values of its own key.
     #[serde(default)]
     pub replaces: Replaces,
+    /// First parts of keys that programs know without a file.
+    #[serde(default)]
+    pub first: Vec<String>,
 }
 
 impl Default for Keys {
@@ -96,6 +99,7 @@ impl Default for Keys {
             lists: ListStyle::default(),
             invariant_culture: false,
             replaces: Replaces::default(),
+            first: Vec::new(),
         }
     }
 }
@@ -207,6 +211,8 @@ pub struct Layer {
     /// Whether `$NAME` in its values stands for a variable, or for a value of these layers.
     #[serde(default)]
     pub expands: bool,
+    /// Code of the project that asks for variables, instead of files.
+    pub asks: Option<Asks>,
 }
 
 impl Layer {
@@ -262,6 +268,9 @@ pub struct Profile {
     /// Files that show that a folder is of this kind: one of them is enough. `a+b` means both.
     #[serde(default)]
     pub detect: Vec<String>,
+    /// Files that show that a folder is of this kind where no other profile fits, in the same form.
+    #[serde(default)]
+    pub fallback: Vec<String>,
     /// Files that show that another profile fits the folder better, in the same form.
     #[serde(default)]
     pub unless: Vec<String>,
@@ -412,13 +421,14 @@ impl Profile {
             layer.document.is_some(),
             layer.counted.is_some(),
             layer.arguments,
+            layer.asks.is_some(),
         ];
         let kinds = usize::from(!layer.files.is_empty())
             + variables.into_iter().filter(|is_set| *is_set).count();
         if kinds != 1 {
             return Err(format!(
-                "layer `{name}` needs either `files` or `environment`, `document`, `counted` or \
-                 `arguments`"
+                "layer `{name}` needs either `files` or `environment`, `document`, `counted`, \
+                 `arguments` or `asks`"
             ));
         }
         let only_for = layer.only_for.iter().map(|only| only.define.as_str());

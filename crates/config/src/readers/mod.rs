@@ -224,6 +224,29 @@ impl Oddity {
     }
 }
 
+labels! {
+    /// How a place of a compose file takes away what weaker files set there.
+    Clear ("tag") {
+        /// It is as if it were not there.
+        Reset = "!reset",
+        /// Its own value stands alone.
+        Override = "!override",
+    }
+}
+
+/// A place of a compose file that takes away what weaker files set there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cleared {
+    /// From the root to the place.
+    pub path: Vec<Segment>,
+    /// How.
+    pub how: Clear,
+    /// Where its key stands.
+    pub at: Position,
+    /// Which of several documents in one file it belongs to, from 0.
+    pub document: u32,
+}
+
 /// What a source holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
@@ -234,6 +257,8 @@ pub struct Contents {
     /// Its lists and groups that hold nothing: `[]` and `{}` are their values. They count only where a
     /// list replaces a list.
     pub empties: Vec<Entry>,
+    /// The places of a compose file that take away what weaker files set, in the order of the text.
+    pub cleared: Vec<Cleared>,
 }
 
 /// Why a source cannot be read.

@@ -18,7 +18,8 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
         for pair in chain.windows(2) {
             let [first, second] = [pair[0], pair[1]];
             let source = &configuration.sources[first.source];
-            let is_file = source.kind != SourceKind::ProcessEnvironment;
+            let is_file =
+                !matches!(source.kind, SourceKind::ProcessEnvironment | SourceKind::CodeDefault);
             if first.source != second.source || first.condition != second.condition || !is_file {
                 continue;
             }

@@ -9,14 +9,17 @@ use crate::spelling;
 pub(super) const ID: &str = "config-never-applied";
 
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
+    let kind = |one: &Assignment| configuration.sources[one.source].kind;
     let of = |one: &Assignment| match one.outcome {
+        // Code that asks for a variable sets nothing.
+        Outcome::NeverApplied if kind(one) == SourceKind::CodeDefault => None,
         Outcome::NeverApplied if is_of_builder(configuration, one) => {
             Some(not_taken(configuration, one))
         }
         Outcome::NeverApplied if of_container(configuration, one) => {
             Some(not_in_container(configuration, one))
         }
-        Outcome::NeverApplied if configuration.sources[one.source].kind == SourceKind::Dotenv => {
+        Outcome::NeverApplied if kind(one) == SourceKind::Dotenv => {
             Some(not_asked_for(configuration, one))
         }
         Outcome::NeverApplied => Some(finding(configuration, one)),

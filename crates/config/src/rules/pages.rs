@@ -166,14 +166,20 @@ pub const PAGES: &[ConfigRuleDoc] = &[
         claim: "A patch deletes, moves or refers to what does not exist.",
         signature: "`patch:delete` or `patch:deleteattribute` matches nothing, or the XPath of \
                     `patch:before`, `patch:after` or `patch:instead` leads to no element beside it. \
-                    Or a container needs a ConfigMap, a Secret or a key that no manifest has.",
-        not_reported: &["patches whose condition is false", "references that are optional"],
+                    Or a container needs a ConfigMap, a Secret or a key that no manifest has. \
+                    Or `!reset` of one variable in a compose file removes nothing.",
+        not_reported: &[
+            "patches whose condition is false",
+            "references that are optional",
+            "`!reset` of a whole `environment`",
+        ],
         why: "The program says nothing. What was to be deleted may have another name now, and what was \
               to be placed stands at the end. Kubernetes does not start such a container.",
         fix: &[
             "Correct the name of the object or key. The finding names one that is almost the same.",
             "Correct the attributes that the element is matched by.",
             "Remove the patch, if what it deletes is gone.",
+            "Compose: write `environment: !override` with all variables that shall stay.",
         ],
         check: EXPLAIN,
     },

@@ -1,7 +1,7 @@
 //! A variable of the environment beats the value of a project's file.
 //!
 //! Not reported: a file that overrides a weaker file, because that is what layers are for; a variable
-//! with the same value; a variable that a configuration builder takes, because the file asks for it.
+//! with the same value; a default of code; a variable that a configuration builder takes, because the file asks for it.
 
 use culprit_model::Severity;
 
@@ -22,8 +22,9 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
         };
         let losers = effective.chain.iter().filter_map(|at| configuration.assignments.get(*at));
         let mut of_file = losers.filter(|one| {
-            one.outcome == Outcome::Shadowed
-                && configuration.sources[one.source].kind != SourceKind::ProcessEnvironment
+            let kind = configuration.sources[one.source].kind;
+            let is_file = !matches!(kind, SourceKind::ProcessEnvironment | SourceKind::CodeDefault);
+            one.outcome == Outcome::Shadowed && is_file
         });
         let Some(strongest) = of_file.next_back() else { continue };
         let (name, file) = (&winner.written, &configuration.sources[strongest.source].name);

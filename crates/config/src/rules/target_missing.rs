@@ -4,6 +4,7 @@ use culprit_model::Severity;
 
 use crate::configuration::{ConfigFinding, Configuration};
 use crate::provenance::{Assignment, Op, Outcome, Source, SourceKind, SourceState};
+use crate::readers::Clear;
 
 pub(super) const ID: &str = "config-target-missing";
 
@@ -39,7 +40,11 @@ fn missing_object(source: &Source) -> ConfigFinding {
 
 fn finding(configuration: &Configuration, one: &Assignment) -> ConfigFinding {
     let key = &one.key;
+    let is_compose = configuration.sources[one.source].kind == SourceKind::ComposeEnvironment;
     let title = match one.op {
+        Op::Delete if is_compose => {
+            format!("`{}` of `{key}` removes nothing.", Clear::Reset)
+        }
         Op::Delete => format!("A patch deletes `{key}`, which does not exist."),
         Op::DeleteAttribute => {
             format!("A patch deletes the attribute `{key}`, which does not exist.")
@@ -48,6 +53,10 @@ fn finding(configuration: &Configuration, one: &Assignment) -> ConfigFinding {
         op => format!("A patch places `{key}` {op} an element that does not exist."),
     };
     let fix = match one.op {
+        Op::Delete if is_compose => vec![
+            "Correct the name, if the variable stays.".to_owned(),
+            "Write `environment: !override` with all variables that shall stay.".to_owned(),
+        ],
         Op::Delete | Op::DeleteAttribute => vec![
             "Correct the attributes that the element is matched by.".to_owned(),
             "Remove the patch, if its target is gone.".to_owned(),

@@ -11,7 +11,7 @@ use crate::provenance::{Op, Outcome, Source, SourceKind, SourceState};
 use crate::readers::{Contents, Format};
 use crate::resolve::key_of;
 use crate::value::Raw;
-use crate::{arguments, expand, folder, include, needs, switch, variable};
+use crate::{arguments, asks, expand, folder, include, needs, switch, variable};
 
 /// Reads all sources of a layered profile.
 #[must_use]
@@ -47,6 +47,8 @@ pub fn collect(profile: &Profile, request: &Request) -> Collected {
         for file in layer.files.iter().filter(|file| placeholders(file).next().is_none()) {
             root.matching(file).iter().for_each(|name| collector.file((index, layer), name, None));
         }
+        let asks = layer.asks.iter().flat_map(|asks| asks::sources(asks, (index, layer), &root));
+        collector.loaded.extend(asks);
         let variables = request.environment.as_deref();
         let found = variables.and_then(|variables| of_variables(layer, variables));
         collector.loaded.extend(found.map(|held| Loaded::new(index, held)));

@@ -48,10 +48,21 @@ pub fn detects_in(profile: &Profile, request: &Request) -> bool {
     fits(profile, &root) || is_compose && compose::is_named_by_variable(&root, request)
 }
 
+/// Whether a profile is meant for the folder of a request where no other one fits.
+#[must_use]
+pub fn falls_back_in(profile: &Profile, request: &Request) -> bool {
+    fits_by(profile, &profile.fallback, &Root::from_request(request))
+}
+
 fn fits(profile: &Profile, root: &Root) -> bool {
     if profile.dialect == Dialect::Kubernetes {
         return kubernetes::has_objects(root);
     }
+    fits_by(profile, &profile.detect, root)
+}
+
+/// Whether a folder has the files of one of the patterns.
+fn fits_by(profile: &Profile, detect: &[String], root: &Root) -> bool {
     let all = |patterns: &String| patterns.split('+').all(|pattern| root.has(pattern));
     let has_text = |patterns: &String| {
         let Some(text) = &profile.detect_text else { return true };
@@ -70,9 +81,9 @@ fn fits(profile: &Profile, root: &Root) -> bool {
     let is_other = |patterns: &String| !profile.unless_text.is_empty() && is_other(patterns);
     // Who uses both has both.
     let mut needs = profile.layers.iter().filter_map(|layer| layer.needs.as_ref());
-    let is_other = profile.detect.iter().any(is_other)
+    let is_other = detect.iter().any(is_other)
         && !needs.any(|needs| !matches!(needs::met(needs, root), needs::Met::No));
     !profile.unless.iter().any(all)
         && !is_other
-        && profile.detect.iter().any(|patterns| all(patterns) && has_text(patterns))
+        && detect.iter().any(|patterns| all(patterns) && has_text(patterns))
 }

@@ -29,7 +29,7 @@ use crate::readers::Contents;
 use crate::value::Raw;
 
 pub use collect::collect;
-pub use detect::{detects, detects_in, fitting_below};
+pub use detect::{detects, detects_in, falls_back_in, fitting_below};
 pub(crate) use load::{environment_source, hash, load_file, shown_path, state_of};
 pub use root::FileRead;
 pub(crate) use root::Root;

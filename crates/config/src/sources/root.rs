@@ -54,6 +54,11 @@ impl Root {
         }
     }
 
+    /// Whether the files are those of the folder of this machine.
+    pub(crate) fn is_of_this_machine(&self) -> bool {
+        self.files.is_none()
+    }
+
     /// A path below the root as one of all files, with links followed where this machine has them; none if
     /// nothing is there.
     pub(crate) fn resolved(&self, path: &str) -> Option<PathBuf> {

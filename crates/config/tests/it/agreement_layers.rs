@@ -234,7 +234,7 @@ fn new_trees_are_resolved_as_the_real_programs_resolve_them() {
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         if output.status.code() == Some(3) {
-            println!("{name}: skipped, {}", said.trim());
+            println!("skipped: {name}: {}", said.trim());
             continue;
         }
         assert!(output.status.success(), "{name}: {said}");

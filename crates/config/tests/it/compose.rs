@@ -334,3 +334,73 @@ fn paths_count_from_the_folder_of_the_first_file_of_compose_file() {
     let other = [("COMPOSE_FILE", "none.yaml")];
     assert!(!fits(&other, folder.path()), "no such file");
 }
+
+/// https://github.com/compose-spec/compose-spec/blob/main/13-merge.md, "Reset value" and "Replace value".
+#[test]
+fn the_specification_s_examples_of_reset_and_override_hold() {
+    let base = "services:\n  app:\n    image: myapp\n    ports:\n      - \"8080:80\"\n    environment:\n      FOO: BAR\n";
+    let reset = "services:\n  app:\n    image: myapp\n    ports: !reset []\n    environment:\n      FOO: !reset null\n";
+    let configuration =
+        inspected("compose", &[("compose.yaml", base), ("compose.override.yaml", reset)], &[]);
+    assert!(effective(&configuration).is_empty(), "{:?}", effective(&configuration));
+    assert_eq!(chain(&configuration, "app.FOO"), ["compose.yaml:7 shadowed"]);
+    let removed = &configuration.assignments[0];
+    assert_eq!(removed.reason, "compose.override.yaml:6 removes `FOO` by `!reset`");
+
+    let replaced = "services:\n  app:\n    environment: !override\n      BAR: new\n";
+    let configuration =
+        inspected("compose", &[("compose.yaml", base), ("compose.override.yaml", replaced)], &[]);
+    assert_eq!(effective(&configuration), ["app.BAR=new < compose.override.yaml:4"]);
+    let removed = &configuration.assignments[0];
+    assert_eq!(
+        removed.reason,
+        "compose.override.yaml:3 replaces all of `environment` by `!override`"
+    );
+    assert!(findings(&configuration).is_empty(), "{:?}", findings(&configuration));
+}
+
+#[test]
+fn a_tag_takes_away_what_a_service_extends_and_what_its_file_includes() {
+    let files = [
+        (
+            "compose.yaml",
+            "include: [sub/c.yaml]\nservices:\n  web:\n    extends: {file: base.yaml, service: common}\n    environment: !override {OWN: 1}\n  job:\n    env_file: !reset []\n",
+        ),
+        ("base.yaml", "services:\n  common:\n    environment: {LEVEL: info}\n"),
+        (
+            "sub/c.yaml",
+            "services:\n  web:\n    environment: {INC: 1}\n  job:\n    env_file: job.env\n    environment: {KEPT: 1}\n",
+        ),
+        ("sub/job.env", "LOST=1\n"),
+    ];
+    let configuration = inspected("compose", &files, &[]);
+    assert_eq!(
+        effective(&configuration),
+        ["job.KEPT=1 < sub/c.yaml:6", "web.OWN=1 < compose.yaml:5"]
+    );
+    assert_eq!(chain(&configuration, "web.INC"), ["sub/c.yaml:3 shadowed"]);
+    assert_eq!(chain(&configuration, "web.LEVEL"), ["base.yaml:3 shadowed"]);
+    assert_eq!(chain(&configuration, "job.LOST"), ["sub/job.env:1 unread"]);
+    let file = configuration.sources.iter().find(|one| one.name == "sub/job.env").unwrap();
+    assert_eq!(file.why, "compose.yaml:7 removes `env_file` by `!reset`");
+}
+
+#[test]
+fn a_reset_of_one_name_needs_a_mapping_and_is_a_finding_else() {
+    let files = [
+        ("compose.yaml", "services:\n  web:\n    environment: [LEVEL=info]\n"),
+        (
+            "compose.override.yaml",
+            "services:\n  web:\n    environment:\n      LEVEL: !reset null\n      GONE: !reset null\n",
+        ),
+    ];
+    let configuration = inspected("compose", &files, &[]);
+    assert_eq!(effective(&configuration), ["web.LEVEL=info < compose.yaml:3"]);
+    assert_eq!(
+        findings(&configuration),
+        ["config-target-missing web.LEVEL", "config-target-missing web.GONE"]
+    );
+    let said: Vec<&str> = configuration.findings.iter().map(|one| one.why.as_str()).collect();
+    assert!(said[0].contains("stands in a list or in several files: compose.yaml"), "{said:?}");
+    assert!(said[1].contains("no weaker file sets it"), "{said:?}");
+}

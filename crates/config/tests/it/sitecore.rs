@@ -305,3 +305,31 @@ fn included_files_are_a_part_of_the_tree_and_a_cycle_is_refused() {
         Certainty::Unknown
     );
 }
+
+#[test]
+fn version_8_has_one_folder_of_patches_and_no_rule_that_is_always_defined() {
+    let web = "<configuration><appSettings/><sitecore configSource=\"App_Config\\Sitecore.config\"/></configuration>";
+    let off = "<settings role:require=\"ContentManagement\"><setting name=\"Timeout\" set:value=\"2\"/></settings>";
+    let of = |web: &str| {
+        let files = [
+            ("web.config", web),
+            ("App_Config/Sitecore.config", BASE),
+            ("App_Config/Include/a.config", &*patch(off)),
+            ("App_Config/Environment/b.config", &*patch("<settings/>")),
+        ];
+        inspected("sitecore-8", &files, &[])
+    };
+    let found = of(web);
+    assert_eq!(values(&found, TIMEOUT), [format!("{TIMEOUT}=2 < App_Config/Include/a.config:7")]);
+    assert!(
+        findings(&found).iter().any(|one| one.starts_with("config-undefined-rule")),
+        "{:?}",
+        findings(&found)
+    );
+    let read = |name: &str| {
+        found.sources.iter().any(|one| one.name == name && one.state == SourceState::Read)
+    };
+    assert!(!read("App_Config/Environment/b.config"));
+    let found = of(WEB);
+    assert_eq!(values(&found, TIMEOUT), [format!("{TIMEOUT}=1 < App_Config/Sitecore.config:3")]);
+}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use culprit_config::{
     ConfigFinding, Configuration, Profile, RULES, Raw, Redactor, Request, RoleMatrix, SourceKind,
-    SourceState, detects_in, fitting_below, roles, stock_profiles,
+    SourceState, detects_in, falls_back_in, fitting_below, roles, stock_profiles,
 };
 use culprit_model::Severity;
 
@@ -119,7 +119,17 @@ fn reveal(key: &str, inspection: &Inspection, output: &Output) -> Result<(), Fai
 
 fn explain(args: &ConfigExplainArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let redactor = redactor_with(None, args.reveal.as_deref())?;
-    let inspection = inspected(&args.sources, Some(&args.key), redactor)?;
+    let mut inspection = inspected(&args.sources, Some(&args.key), redactor.clone())?;
+    let is_explained =
+        |all: &[Configuration]| all.iter().any(|one| !one.find(&args.key).is_empty());
+    // A variable may set a key that no file of the project names.
+    if !is_explained(&inspection.found) && args.sources.subject.snapshot.is_none() {
+        let sources = ConfigSourceArgs { all: true, ..args.sources.clone() };
+        let more = inspected(&sources, Some(&args.key), redactor)?;
+        if is_explained(&more.found) {
+            inspection = more;
+        }
+    }
     let of_profile = |one| Explained::new(one, &args.key);
     let found: Vec<Explained<'_>> = inspection.found.iter().filter_map(of_profile).collect();
     if found.is_empty() {
@@ -168,7 +178,7 @@ fn unknown_key(key: &str, found: &[Configuration]) -> Failure {
         [] => failure.hint("`culprit config show` lists the keys"),
         near => failure.hint(format!("did you mean `{}`?", near.join("`, `"))),
     };
-    failure.hint("`--all` also uses variables that no file of the project knows")
+    failure
 }
 
 /// What `config prove -o FILE` has written.
@@ -208,7 +218,8 @@ fn conditions(args: &ConfigRolesArgs, output: &mut Output) -> Result<Outcome, Fa
     if output.wants_json() {
         output.document(&ConfigRolesDocument::new(&matrices))?;
     } else if matrices.is_empty() {
-        output.print("No source has a condition.\n")?;
+        let names: Vec<&str> = found.iter().map(|one| one.profile.as_str()).collect();
+        output.print(&format!("No source has a condition (read as {}).\n", names.join(", ")))?;
     } else {
         let text: Vec<String> =
             matrices.iter().map(|one| config_roles(one, args.matrix, output)).collect();
@@ -310,6 +321,7 @@ fn inspect_folder(args: &ConfigSourceArgs, redactor: Redactor) -> Result<Inspect
         image: args.subject.image.as_deref().map(service_image).transpose()?,
     };
     let chosen = profiles_for(args, &|profile| detects_in(profile, &request))?;
+    let chosen = instead_of_fallback(args, chosen, &request)?;
     check_defines(&args.define, &chosen)?;
     let found = by_profiles(&chosen, &request, &redactor);
     let states = file_states(&found);
@@ -323,6 +335,21 @@ fn inspect_folder(args: &ConfigSourceArgs, redactor: Redactor) -> Result<Inspect
         return Err(Failure::bad_input(format!("cannot read any source: {}", reasons.join("; "))));
     }
     Ok(Inspection { subject: format!("folder `{}`", root.display()), found, redactor })
+}
+
+/// Where only the last resort is left: the profiles that know at least of what kind the folder is.
+fn instead_of_fallback(
+    args: &ConfigSourceArgs,
+    chosen: Vec<Profile>,
+    request: &Request,
+) -> Result<Vec<Profile>, Failure> {
+    let is_fallback = |one: &Profile| one.name == FALLBACK && !detects_in(one, request);
+    if args.profile.is_some() || !chosen.iter().all(is_fallback) {
+        return Ok(chosen);
+    }
+    let known = known()?.into_iter().map(|(profile, _)| profile);
+    let fitting: Vec<Profile> = known.filter(|profile| falls_back_in(profile, request)).collect();
+    Ok(if fitting.is_empty() { chosen } else { fitting })
 }
 
 /// The states of files, each with its reason.

@@ -1,16 +1,19 @@
 //! `culprit config prove`: which variables a program really reads.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use culprit_config::Proof;
+use culprit_config::{Configuration, Proof, SourceKind};
 use culprit_place::{Pid, PlaceSpec, procfs, running_container};
 
-use crate::args::{ConfigProveArgs, RuntimeProbes};
+use super::config::inspected;
+use crate::args::{ConfigProveArgs, ConfigSourceArgs, RuntimeProbes};
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::json::ProofDocument;
 use crate::output::Output;
 use crate::prove::{Plan, Subject, prove, rounds};
+use crate::running::redactor_with;
 use crate::session::Control;
 use crate::text::config_prove;
 use crate::{places, settings};
@@ -44,7 +47,7 @@ pub(crate) fn run(args: &ConfigProveArgs, output: &mut Output) -> Result<Outcome
 
 /// A missing right makes the answer one with gaps. So do variables that were to be watched and were not.
 fn outcome(proof: &Proof) -> Outcome {
-    let notes = ["flip", "exit"];
+    let notes = ["flip", "exit", "not_armed"];
     let gap = proof.gaps.iter().any(|gap| !notes.contains(&gap.kind.as_str()));
     if gap { Outcome::Gaps } else { Outcome::Done }
 }
@@ -65,18 +68,35 @@ fn plan(args: &ConfigProveArgs) -> Result<Plan, Failure> {
     };
     present.sort();
     let runs = matches!(subject, Subject::Command(..));
+    let project = if runs && args.vars.is_empty() { of_project() } else { BTreeSet::new() };
     let decoy = runs && !args.no_decoy;
     let most = if runs { usize::from(args.rounds) } else { 1 };
-    let (rounds, not_armed) = rounds(&args.vars, &present, decoy, most);
+    let (rounds, not_armed) = rounds(&args.vars, (&present, &project), decoy, most);
     Ok(Plan {
         subject,
         rounds,
         not_armed,
+        concerned: if args.vars.is_empty() { Some(project) } else { None },
         decoy,
         runtimes: args.runtime == RuntimeProbes::Auto,
         flips: args.flip.clone(),
         limit: args.duration.map(Duration::from_secs),
+        log: None,
     })
+}
+
+/// The variables that the project in this folder asks for, or that set one of its keys.
+fn of_project() -> BTreeSet<String> {
+    let inspection = redactor_with(None, None)
+        .and_then(|redactor| inspected(&ConfigSourceArgs::default(), None, redactor));
+    // A folder without configuration asks for none.
+    let found = inspection.map(|inspection| inspection.found).unwrap_or_default();
+    let of = |one: &Configuration| {
+        let is_of_shell = |at: usize| one.sources[at].kind == SourceKind::ProcessEnvironment;
+        let set = one.variables.iter().filter(|variable| is_of_shell(variable.source));
+        set.map(|variable| &variable.name).chain(one.asked.keys()).cloned().collect::<Vec<_>>()
+    };
+    found.iter().flat_map(of).collect()
 }
 
 fn subject(args: &ConfigProveArgs) -> Result<Subject, Failure> {

@@ -32,11 +32,8 @@ pub(super) fn snapshot(args: &ConfigSnapshotArgs, output: &mut Output) -> Result
     let text = snapshot.to_text().or_refused(|| "cannot write the snapshot".to_owned())?;
     files::write_whole(&args.output, text.as_bytes())?;
     let keys: usize = snapshot.configurations.iter().map(|one| one.effective.len()).sum();
-    output.say(&format!(
-        "wrote {}: {keys} keys of the {}",
-        args.output.display(),
-        snapshot.subject
-    ));
+    let keys = if keys == 1 { "1 key".to_owned() } else { format!("{keys} keys") };
+    output.say(&format!("wrote {}: {keys} of the {}", args.output.display(), snapshot.subject));
     Ok(outcome)
 }
 
@@ -65,7 +62,12 @@ pub(super) fn diff(args: &ConfigDiffArgs, output: &mut Output) -> Result<Outcome
     let mut read = Vec::new();
     for side in &sides {
         read.push(match side {
-            Side::Snapshot(path) => read_snapshot(path, None)?,
+            Side::Snapshot(path) => {
+                let mut snapshot = read_snapshot(path, None)?;
+                // Both sides may be of one folder.
+                snapshot.subject = format!("{} ({})", path.display(), snapshot.subject);
+                snapshot
+            }
             Side::Live(args) => {
                 let inspection = inspected(args, None, redactor.clone())?;
                 Snapshot::new(&inspection.subject, &redactor, inspection.found)

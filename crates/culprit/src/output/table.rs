@@ -84,7 +84,7 @@ impl Table {
                 if self.whole && at + 1 == row.len() && self.columns[at].align == Align::Left {
                     // The columns before it, and two blanks behind each.
                     let left = widths[..at].iter().map(|width| width + 2).sum::<usize>();
-                    text.push_str(&wrapped(cell, left, width));
+                    add_wrapped(cell, (left, width), text);
                     start = *end;
                     continue;
                 }
@@ -122,16 +122,23 @@ impl Table {
     }
 }
 
-/// A cell of the last column, which begins after so many characters, over as many lines as it takes.
-fn wrapped(cell: &str, left: usize, width: usize) -> String {
-    if left + characters(cell) <= width || left + LEAST > width {
-        return cell.to_owned();
+/// Adds a cell of the last column, which begins after `left` characters, over as many lines as it takes.
+fn add_wrapped(cell: &str, (left, width): (usize, usize), text: &mut String) {
+    if left + characters(cell) <= width {
+        text.push_str(cell);
+    } else if left + LEAST <= width {
+        text.push_str(wrap(cell, width, &" ".repeat(left)).trim());
+    } else {
+        text.truncate(text.trim_end_matches(is_blank).len());
+        text.push('\n');
+        text.push_str(wrap(cell, width, BELOW).trim_end());
     }
-    wrap(cell, width, &" ".repeat(left)).trim().to_owned()
 }
 
-/// A narrower column is not wrapped: a word a line is hard to read.
-const LEAST: usize = 20;
+/// A narrower column is not wrapped, because a word or two a line are hard to read: the cell stands below its row.
+const LEAST: usize = 36;
+/// What stands before such a cell.
+const BELOW: &str = "      ";
 
 /// What is cut at the end of a line; its break is no blank of it.
 fn is_blank(c: char) -> bool {
@@ -162,11 +169,19 @@ mod tests {
         let mut table = Table::new(&[("name", Align::Left), ("why", Align::Left)]);
         table.row(["A", "a reason that takes more than the width that a narrow terminal has"]);
         table.row(["LONG_NAME", "short"]);
-        let text = table.whole().render(40);
+        let table = table.whole();
+        let text = table.render(50);
+        assert_eq!(
+            text,
+            "name       why\n\
+             A          a reason that takes more than the width\n           that a narrow terminal has\n\
+             LONG_NAME  short\n"
+        );
+        // Where little is left, it stands below its row.
+        let text = table.render(40);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines.iter().all(|line| characters(line) <= 40), "{text}");
-        assert_eq!(lines[1], "A          a reason that takes more than");
-        assert_eq!(lines[2], "           the width that a narrow");
+        assert_eq!(lines[1..3], ["A", "      a reason that takes more than the"]);
         assert_eq!(lines.last(), Some(&"LONG_NAME  short"));
     }
 }

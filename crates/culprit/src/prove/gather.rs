@@ -52,6 +52,8 @@ pub(super) struct Gathered {
     gaps: BTreeSet<ProofGap>,
     /// How each round ended.
     exits: Vec<Option<Exit>>,
+    /// Whether the user named the variables.
+    named: bool,
 }
 
 impl Gathered {
@@ -61,9 +63,10 @@ impl Gathered {
             Subject::Command(words, _) => words.join(" "),
             Subject::Running(_, name) => name.clone(),
         };
-        let not_armed = plan.not_armed.clone();
-        let proof = Proof { subject, not_armed, ..Proof::default() };
-        Self { proof, present: BTreeSet::new(), gaps: BTreeSet::new(), exits: Vec::new() }
+        let (not_armed, concerned) = (plan.not_armed.clone(), plan.concerned.clone());
+        let proof = Proof { subject, not_armed, concerned, ..Proof::default() };
+        let (present, gaps, exits) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+        Self { proof, present, gaps, exits, named: plan.concerned.is_none() }
     }
 
     fn gap(&mut self, kind: &str, why: String, next: &str) {
@@ -225,7 +228,7 @@ impl Gathered {
                 "the values of {count} variables were not watched: the processor watches four at a time"
             );
             let next = "name the variables with `--vars`, or allow more runs with `--rounds`";
-            self.gap("watchpoints", why, next);
+            self.gap(if self.named { "watchpoints" } else { "not_armed" }, why, next);
         }
         self.proof.rounds_differ =
             self.exits.windows(2).any(|pair| pair[0] != pair[1]) || !self.same_programs();

@@ -18,6 +18,8 @@ mod rounds;
 mod run;
 mod wait;
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use culprit_config::Proof;
@@ -38,6 +40,8 @@ pub(crate) struct Plan {
     pub(crate) rounds: Vec<Vec<String>>,
     /// Variables that are set and watched in no round.
     pub(crate) not_armed: Vec<String>,
+    /// The variables of which a finding says that nobody reads them; none: all that are watched.
+    pub(crate) concerned: Option<BTreeSet<String>>,
     /// Whether a decoy is added.
     pub(crate) decoy: bool,
     /// Whether runtimes are asked by their own means.
@@ -46,6 +50,30 @@ pub(crate) struct Plan {
     pub(crate) flips: Vec<(String, String)>,
     /// When to stop observing.
     pub(crate) limit: Option<Duration>,
+    /// Where the command's output goes, if not to our stderr.
+    pub(crate) log: Option<PathBuf>,
+}
+
+impl Plan {
+    /// A command in a place, with the variables of each round. Its output goes to a file.
+    pub(crate) fn of_command(
+        command: &[String],
+        place: Box<dyn culprit_place::Place>,
+        rounds: Vec<Vec<String>>,
+        (log, limit): (PathBuf, Option<Duration>),
+    ) -> Self {
+        Self {
+            subject: Subject::Command(command.to_vec(), place),
+            rounds,
+            not_armed: Vec::new(),
+            concerned: None,
+            decoy: true,
+            runtimes: true,
+            flips: Vec::new(),
+            limit,
+            log: Some(log),
+        }
+    }
 }
 
 /// Whom a proof is about.

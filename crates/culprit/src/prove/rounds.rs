@@ -1,5 +1,7 @@
 //! Which variables are watched in which run of the command.
 
+use std::collections::BTreeSet;
+
 use culprit_record::observe::MOST_WATCHED;
 
 /// Variables that every login or shell sets; nobody asks whether they are read.
@@ -38,10 +40,11 @@ const STARTS_OF_LOGINS: [&str; 6] = ["LC_", "SSH_", "XDG_", "SUDO_", "DBUS_", "C
 
 /// The rounds, and the variables that are left out of all of them.
 ///
-/// `wanted` are the variables to watch; if there are none, those of `present` that no login sets.
+/// `wanted` are the variables to watch; if there are none, those of `present` that no login sets: first the ones that
+/// the `project` asks for.
 pub(crate) fn rounds(
     wanted: &[String],
-    present: &[String],
+    (present, project): (&[String], &BTreeSet<String>),
     decoy: bool,
     most: usize,
 ) -> (Vec<Vec<String>>, Vec<String>) {
@@ -51,7 +54,9 @@ pub(crate) fn rounds(
             OF_EVERY_LOGIN.contains(&name)
                 || STARTS_OF_LOGINS.iter().any(|start| name.starts_with(start))
         };
-        present.iter().filter(|name| !of_login(name)).cloned().collect()
+        let asked = present.iter().filter(|name| project.contains(*name));
+        let others = present.iter().filter(|name| !project.contains(*name) && !of_login(name));
+        asked.chain(others).cloned().collect()
     } else {
         wanted.to_vec()
     };
@@ -75,18 +80,28 @@ mod tests {
     #[test]
     fn three_variables_and_a_decoy_fit_into_a_round() {
         let present = names(&["A", "B", "C", "D", "HOME", "LC_ALL", "PATH"]);
-        let (found, left) = rounds(&[], &present, true, 1);
+        let none = BTreeSet::new();
+        let present = (present.as_slice(), &none);
+        let (found, left) = rounds(&[], present, true, 1);
         assert_eq!((found, left), (vec![names(&["A", "B", "C"])], names(&["D"])));
-        let (found, left) = rounds(&[], &present, true, 9);
+        let (found, left) = rounds(&[], present, true, 9);
         assert_eq!((found, left), (vec![names(&["A", "B", "C"]), names(&["D"])], Vec::new()));
-        let (found, _) = rounds(&[], &present, false, 1);
+        let (found, _) = rounds(&[], present, false, 1);
         assert_eq!(found, [names(&["A", "B", "C", "D"])]);
     }
 
     #[test]
     fn what_is_asked_for_is_watched_whatever_it_is_called() {
-        let (found, left) = rounds(&names(&["HOME"]), &names(&["A"]), true, 1);
+        let none = BTreeSet::new();
+        let (found, left) = rounds(&names(&["HOME"]), (&names(&["A"]), &none), true, 1);
         assert_eq!((found, left), (vec![names(&["HOME"])], Vec::new()));
-        assert_eq!(rounds(&[], &[], true, 1).0, [Vec::<String>::new()]);
+        assert_eq!(rounds(&[], (&[], &none), true, 1).0, [Vec::<String>::new()]);
+    }
+
+    #[test]
+    fn what_the_project_asks_for_is_watched_first() {
+        let project = BTreeSet::from(["D".to_owned(), "LANG".to_owned(), "GONE".to_owned()]);
+        let (found, left) = rounds(&[], (&names(&["A", "B", "D", "LANG"]), &project), true, 1);
+        assert_eq!((found, left), (vec![names(&["D", "LANG", "A"])], names(&["B"])));
     }
 }

@@ -96,6 +96,12 @@ fn command(
     let hooked = plan.runtimes && !is_engines(place);
     let mut hooks = hooked.then(Hooks::new).and_then(Result::ok);
     let mut command = quiet(&held_words(place, words)?)?;
+    if let Some(path) = &plan.log {
+        let log = std::fs::File::options().create(true).append(true).open(path);
+        let log = log.or_bad_input(|| format!("cannot write `{}`", path.display()))?;
+        let log = Arc::new(log);
+        (command.stdout, command.stderr) = (Stdio::File(Arc::clone(&log)), Stdio::File(log));
+    }
     let environment = place.environment().unwrap_or_default();
     let before = |name: &str| {
         let found = environment.iter().find(|(of, _)| of == name);

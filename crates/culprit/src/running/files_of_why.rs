@@ -54,6 +54,17 @@ impl PlaceFiles {
     }
 }
 
+/// The names of files that are not the same in all places.
+pub(super) fn differing_files(places: &[PlaceFiles]) -> BTreeSet<&str> {
+    let names = places.iter().flat_map(|place| place.files.keys());
+    let differs = |name: &&String| {
+        let mut hashes = places.iter().map(|place| place.files.get(*name).map(|one| &one.sha256));
+        let first = hashes.next();
+        hashes.any(|hash| Some(hash) != first)
+    };
+    names.filter(differs).map(String::as_str).collect()
+}
+
 /// What the other places have otherwise than the first, a sentence or two a place.
 pub(crate) fn file_notes(places: &[PlaceFiles]) -> Vec<String> {
     let Some((first, others)) = places.split_first() else { return Vec::new() };

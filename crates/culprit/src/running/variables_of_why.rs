@@ -1,6 +1,6 @@
 //! Whether the places of `why` have the same variables. What differs there may be why one is slower.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 
 use crate::settings;
@@ -32,6 +32,24 @@ impl PlaceVariables {
         let is_of_place = |name: &String| OF_THE_PLACE.contains(&name.as_str());
         let variables = variables.into_iter().filter(|(name, _)| !is_of_place(name)).collect();
         Self { place: place.to_owned(), variables }
+    }
+}
+
+/// The names of variables that are not the same in all places.
+pub(super) fn differing_variables(places: &[PlaceVariables]) -> BTreeSet<&str> {
+    let names = places.iter().flat_map(|place| place.variables.keys());
+    let differs = |name: &&String| {
+        let mut values = places.iter().map(|place| place.variables.get(*name));
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    };
+    names.filter(differs).map(String::as_str).collect()
+}
+
+impl PlaceVariables {
+    /// Whether the place has a variable.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.variables.contains_key(name)
     }
 }
 

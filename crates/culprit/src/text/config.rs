@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use culprit_config::{
-    Assignment, Certainty, ConfigFinding, Configuration, Effective, HIDDEN, Outcome, Profile,
+    Assignment, Certainty, ConfigFinding, Configuration, Effective, HIDDEN, Op, Outcome, Profile,
     SourceKind, ValueRef,
 };
 
@@ -211,10 +211,15 @@ fn chain(one: &Configuration, effective: &Effective, output: &Output) -> String 
             Outcome::Won if assignment.reason.is_empty() => written(assignment, &effective.key),
             _ => assignment.reason.clone(),
         };
+        // A name that is taken from elsewhere has no value of its own.
+        let value = match assignment.op {
+            Op::Inherit if assignment.outcome.is_never_applied() => Cow::Borrowed("-"),
+            _ => shown(&assignment.value),
+        };
         let cells = [
             format!("  {}", assignment.outcome),
             one.place(assignment),
-            cut(&shown(&assignment.value)).into_owned(),
+            cut(&value).into_owned(),
             why,
         ];
         table.row(cells.map(|cell| clean(&cell).into_owned()));

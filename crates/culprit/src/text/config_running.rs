@@ -172,6 +172,9 @@ pub(crate) fn config_diff(
                     the second snapshot is made with `--like` the first.";
         text.push_str(&wrap(hint, output.width(), ""));
     }
-    text.push_str(&format!("{} keys are the same.\n", found.same));
+    match found.same {
+        1 => text.push_str("1 key is the same.\n"),
+        same => text.push_str(&format!("{same} keys are the same.\n")),
+    }
     text
 }

@@ -44,6 +44,8 @@ pub(crate) struct Plan {
     pub(crate) settings: Settings,
     /// What counts as the program's own code; empty for the usual rule.
     pub(crate) own: Patterns,
+    /// Whether what differs in configuration is observed.
+    pub(crate) prove: bool,
     /// Where everything is written.
     pub(crate) folder: PathBuf,
 }
@@ -98,6 +100,7 @@ impl Plan {
                 labels: Vec::new(),
             },
             own: load::patterns(&args.own)?,
+            prove: args.prove,
             folder: args.output.clone().unwrap_or_else(|| files::unused("culprit-why", "")),
         })
     }
@@ -169,6 +172,7 @@ mod tests {
                 labels: Vec::new(),
             },
             own: Patterns::default(),
+            prove: false,
             folder: PathBuf::from("out"),
         }
     }

@@ -4,11 +4,12 @@ use culprit_place::Place;
 
 use super::plan::{Plan, Variant};
 use crate::failure::Failure;
-use crate::files;
 use crate::output::Progress;
+use crate::prove::{self, prove};
 use crate::rounds::{Places, Recorded, RecordedRun, Rounds, Step, record_run, steps_of};
-use crate::running::{PlaceFiles, PlaceVariables, file_notes, notes};
+use crate::running::{Differing, PlaceFiles, PlaceVariables, file_notes, notes};
 use crate::session::Control;
+use crate::{files, places};
 
 /// Runs everything that is planned.
 ///
@@ -37,7 +38,8 @@ pub(crate) fn run_all(
     }
     let variables = places.environments().into_iter();
     let variables = variables.map(|(at, all)| PlaceVariables::new(&plan.label(at), all));
-    rounds.notes = notes(&variables.collect::<Vec<_>>());
+    let variables: Vec<PlaceVariables> = variables.collect();
+    rounds.notes = notes(&variables);
     let first_of = |place: usize| {
         let (_, run) = rounds.runs.iter().find(|(step, _)| step.place == place)?;
         PlaceFiles::of_recording(&plan.label(place), &run.recording)
@@ -45,7 +47,32 @@ pub(crate) fn run_all(
     let files: Vec<PlaceFiles> = (0..plan.places.len()).filter_map(first_of).collect();
     rounds.notes.extend(file_notes(&files));
     rounds.problems.extend(places.remove());
+    if plan.prove && !rounds.interrupted {
+        let differing = Differing::new(&variables, &files);
+        let working = (0..plan.places.len()).filter(|place| !rounds.failed(*place));
+        for place in working.collect::<Vec<_>>() {
+            rounds.notes.extend(observed(plan, place, &differing, control));
+        }
+    }
     Ok(rounds)
+}
+
+/// Which of what differs the command reads in a place.
+fn observed(plan: &Plan, at: usize, differing: &Differing, control: &Control) -> Vec<String> {
+    let label = plan.label(at);
+    if differing.is_empty() {
+        return Vec::new();
+    }
+    let proof = places::open(&plan.places[at]).and_then(|place| {
+        let log = format!("{}-{}-{}.log", at + 1, files::stem(&label), files::OBSERVED);
+        let log = plan.folder.join(log);
+        let rounds = differing.rounds(&label);
+        prove(&prove::Plan::of_command(&plan.command, place, rounds, (log, plan.limit)), control)
+    });
+    match proof {
+        Ok(proof) => differing.notes(&label, &proof),
+        Err(failure) => vec![format!("The command could not be observed in {label}: {failure}.")],
+    }
 }
 
 /// Whether more rounds can tell anything.

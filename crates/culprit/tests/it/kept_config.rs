@@ -146,3 +146,33 @@ fn why_names_the_files_that_differ_between_places() {
     assert!(note.contains(&format!("only in {}: `appsettings.Production.json`", places[1])));
     assert!(note.contains("present_only"), "{note}");
 }
+
+#[test]
+fn why_says_which_of_the_files_that_differ_the_command_opens() {
+    if !crate::support::all_rights() {
+        return crate::support::skip("why --prove", "root");
+    }
+    let lab = Lab::new();
+    project(&lab, "a", "info");
+    project(&lab, "b", "debug");
+    write(&lab, "a/appsettings.Production.json", "{}");
+    let places = [lab.path("a"), lab.path("b")].map(|path| format!("host:{}", path.display()));
+    let mut why = lab.culprit();
+    why.args(["why", "--prove", "--runs", "3", "-o", "w", "--json"]);
+    why.args(places.iter().flat_map(|place| ["--place", place]));
+    let output = why.args(["--", "cat", "appsettings.json"]).output().unwrap();
+    let told: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let notes: Vec<&str> =
+        told["notes"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    for place in &places {
+        let opens = format!("In {place} the command opens `appsettings.json`.");
+        assert!(notes.contains(&opens.as_str()), "{notes:#?}");
+        let lost =
+            format!("In {place} the command was not seen to open `appsettings.Production.json`.");
+        assert!(notes.contains(&lost.as_str()), "{notes:#?}");
+    }
+    let entries = std::fs::read_dir(lab.path("w")).unwrap().map(|entry| entry.unwrap().file_name());
+    let logs: Vec<_> = entries.filter(|name| name.to_string_lossy().contains("observed")).collect();
+    assert_eq!(logs.len(), 2, "{logs:?}");
+}

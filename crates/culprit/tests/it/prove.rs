@@ -10,6 +10,7 @@ use std::process::{Output, Stdio};
 use serde_json::Value;
 
 use crate::json::undocumented;
+use crate::prove_accuracy::dotnet;
 use crate::support::{Lab, all_rights, fixtures, program, skip, stderr, wait_until};
 
 /// Variables of every run: those in the first list are read.
@@ -96,6 +97,27 @@ fn reads_of_c_programs_are_proved_and_so_is_that_nobody_reads() {
             continue;
         };
         assert_eq!(grades[UNREAD], "copied_with_all", "{program:?}");
+    }
+}
+
+#[test]
+fn what_is_lost_at_the_very_end_is_said() {
+    if !all_rights() {
+        return skip("prove and lost records", "root");
+    }
+    let lab = Lab::new();
+    let plain = compiled("reads.c", "cc", &["-O2", "-g", "-pthread"]).unwrap();
+    let (first, last) = (format!("burst:{}", READ[0]), format!("first:{}", READ[1]));
+    for _ in 0..8 {
+        // The burst fills the ring; no later record says that the last access found no room.
+        let output = prove(&lab, &[text(&plain), &first, &last], &[]);
+        let found = document(&output);
+        let grades = grades(&found);
+        assert_ne!(grades[READ[1]], NEVER, "{found:#}");
+        if grades[READ[1]] != "value_read" {
+            assert!(is_lossy(&found), "{found:#}");
+            assert_ne!(grades[UNREAD], NEVER, "{found:#}");
+        }
     }
 }
 
@@ -219,6 +241,26 @@ fn java_is_asked_by_its_own_means() {
         let other = [&["setpriv", "--reuid=65534", "--clear-groups"][..], &program].concat();
         let output = prove(&lab, &other, &[]);
         assert!(stderr(&output).contains("\n0\n"), "{java:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn dotnet_copies_all_variables_and_none_is_said_to_be_unread() {
+    if !all_rights() {
+        return skip("prove on .NET", "root");
+    }
+    let lab = Lab::new();
+    for version in ["3.1", "8"] {
+        let command = match dotnet(&lab, version) {
+            Ok(command) => command,
+            Err(missing) => {
+                skip("prove on .NET", &missing);
+                continue;
+            }
+        };
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        let Some(grades) = checked(&lab, &command, ["get", "get"]) else { continue };
+        assert_eq!(grades[UNREAD], "copied_with_all", "{version} {grades:?}");
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use crate::runtime_names::cache;
 use crate::support::{Lab, all_rights, fixtures, program, skip};
 
 /// Random programs of each kind.
@@ -77,6 +78,12 @@ fn kinds(lab: &Lab) -> Vec<Kind> {
         let words = ["java", "-cp", &classes, "Reads"].map(str::to_owned);
         add("Java", words.to_vec(), &["get"]);
     }
+    for version in ["3.1", "8"] {
+        match dotnet(lab, version) {
+            Ok(command) => add(&format!(".NET {version}"), command, &["get"]),
+            Err(missing) => skip(".NET", &missing),
+        }
+    }
     for (name, tool, question, file, ways) in [
         (
             "Python",
@@ -99,6 +106,35 @@ fn kinds(lab: &Lab) -> Vec<Kind> {
         }
     }
     kinds
+}
+
+/// The program in C# for a version of .NET, compiled by what `scripts/test-runtimes` fetches.
+pub(crate) fn dotnet(lab: &Lab, version: &str) -> Result<Vec<String>, String> {
+    let missing = || format!(".NET {version}: scripts/test-runtimes fetches it");
+    let runtimes = cache().join("runtimes");
+    let host = |version: &str| runtimes.join(format!("dotnet-{version}/dotnet"));
+    let frameworks = runtimes.join("dotnet-3.1/shared/Microsoft.NETCore.App");
+    let mut frameworks = std::fs::read_dir(frameworks).map_err(|_| missing())?;
+    let libraries = frameworks.next().and_then(Result::ok).ok_or_else(missing)?.path();
+    let target = lab.path(&format!("dotnet-{version}/Reads.dll"));
+    std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+    let mut compiler = program(host("8").to_str().unwrap());
+    compiler.env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
+    compiler.arg(runtimes.join("compiler/compile.dll")).arg(&target).arg(&libraries);
+    let compiled = compiler.arg(source("Reads.cs")).output().map_err(|_| missing())?;
+    if !compiled.status.success() || !host(version).exists() {
+        return Err(missing());
+    }
+    let whole =
+        if version.contains('.') { format!("{version}.0") } else { format!("{version}.0.0") };
+    // It needs no library of locales.
+    let properties = "{\"System.Globalization.Invariant\":true}";
+    let framework = format!("{{\"name\":\"Microsoft.NETCore.App\",\"version\":\"{whole}\"}}");
+    let options = format!("{{\"configProperties\":{properties},\"framework\":{framework}}}");
+    let configuration = format!("{{\"runtimeOptions\":{options}}}");
+    std::fs::write(target.with_extension("runtimeconfig.json"), configuration).unwrap();
+    let words = [host(version), target].map(|path| path.to_str().unwrap().to_owned());
+    Ok(words.to_vec())
 }
 
 /// Reads a random half of three random variables; answers the grade of each with the truth.

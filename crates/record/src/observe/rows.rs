@@ -92,15 +92,20 @@ impl Row {
         self.more.extend(points);
     }
 
+    /// All its watchpoints.
+    pub(super) fn points(&self) -> impl Iterator<Item = &Watchpoint> {
+        self.armed.iter().chain(&self.more)
+    }
+
     /// Takes note of a watchpoint that the kernel has stopped for a moment, if it is one of its own.
     pub(super) fn pause(&self, id: u64) {
-        self.armed.iter().chain(&self.more).for_each(|point| point.pause(id));
+        self.points().for_each(|point| point.pause(id));
     }
 
     /// Takes an access in that was made for the program, if it is to one of its values.
     pub(super) fn add(&mut self, access: &Access, by: By, names: &mut CodeNames) -> bool {
-        let all = || self.armed.iter().chain(&self.more);
-        let Some(point) = all().find(|point| point.owns(access.id)) else { return false };
+        let mut points = self.armed.iter().chain(&self.more);
+        let Some(point) = points.find(|point| point.owns(access.id)) else { return false };
         let of_point = |seen: &&mut Accesses| seen.name() == point.name;
         let Some(seen) = self.accesses.iter_mut().find(of_point) else { return false };
         let watched = (by == By::Program).then_some(point.address);

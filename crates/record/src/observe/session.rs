@@ -394,10 +394,15 @@ impl Observer {
     }
 
     /// Lets the kernel's programs look at a process.
-    fn admit(&self, pid: i32) {
+    fn admit(&mut self, pid: i32) {
         if let Some(programs) = &self.programs {
             // A full map: 16,384 processes at a time.
-            let _ = programs.maps.observed.insert(&pid.to_le_bytes(), &1_u32.to_le_bytes());
+            let added = programs.maps.observed.insert(&pid.to_le_bytes(), &1_u32.to_le_bytes());
+            if added.is_err() {
+                let why =
+                    format!("process {pid}: too many processes at a time for names and files");
+                self.gap(GapKind::Lost, why, "");
+            }
         }
     }
 
@@ -542,6 +547,9 @@ impl Observer {
                 let _ = maps.observed.remove(&pid.to_le_bytes());
             }
         }
+        if let Some(rings) = &mut self.rings {
+            rings.count_lost(row.points());
+        }
         self.names.forget(pid);
         self.observed.processes.push(row.finish(self.wishes.decoy.as_deref(), counted));
     }
@@ -552,7 +560,7 @@ impl Observer {
         for pid in left {
             self.end_row(pid, false);
         }
-        if let Some(lost) = self.rings.as_ref().map(|rings| rings.lost).filter(|lost| *lost > 0) {
+        if let Some(lost) = self.rings.as_ref().map(Rings::lost).filter(|lost| *lost > 0) {
             self.gap(GapKind::Lost, format!("{lost} records of accesses were lost"), "");
             let processes = self.observed.processes.iter_mut();
             processes.flat_map(|one| &mut one.watched).for_each(|value| value.spent = true);

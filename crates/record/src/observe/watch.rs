@@ -11,6 +11,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use perf_event_open_sys::bindings::{self as perf, perf_event_attr};
 
 use crate::attr::UNWIND_REGISTERS;
+use crate::perf::read_lost;
 use crate::sys::{MappedRing, Scope, disable, enable, event_id, open_event, redirect};
 
 /// Addresses that the processor can watch at a time.
@@ -22,6 +23,9 @@ const MOST_HITS: u64 = 2_000;
 const RING_BYTES: usize = 512 << 10;
 /// Bytes of user stack in a record.
 const STACK_BYTES: u32 = 4096;
+/// No record has more bytes: the user's stack, 127 addresses of the kernel's chain (`perf_event_max_stack`) with its
+/// markers, and the registers. A ring with less room may have lost the next record.
+const MOST_RECORD_BYTES: usize = 6 << 10;
 /// `PERF_RECORD_LOST`, `PERF_RECORD_THROTTLE` and `PERF_RECORD_SAMPLE`.
 const LOST: u32 = 2;
 const THROTTLE: u32 = 5;
@@ -43,9 +47,20 @@ pub(super) struct Watchpoint {
     ids: Vec<u64>,
     hits: std::cell::Cell<u64>,
     paused: std::cell::Cell<bool>,
+    /// Lost records that were counted before.
+    counted: std::cell::Cell<u64>,
 }
 
 impl Watchpoint {
+    /// Records that found no room since the last call, by the kernel's own count; none where it does not count.
+    ///
+    /// The count of an event includes the accesses of all that inherited it, because their records are its records.
+    pub(super) fn newly_lost(&self) -> Option<u64> {
+        let counts = self.events.iter().map(|event| read_lost(event).ok());
+        let all = counts.sum::<Option<u64>>()?;
+        Some(all - self.counted.replace(all))
+    }
+
     /// Whether a record is of this watchpoint; takes the watchpoint away after too many.
     pub(super) fn owns(&self, id: u64) -> bool {
         let owns = self.ids.contains(&id);
@@ -93,13 +108,28 @@ pub(super) struct Access {
     pub(super) stack: Vec<u8>,
 }
 
+/// The ring of a CPU.
+#[derive(Debug)]
+struct Ring {
+    cpu: u32,
+    anchor: OwnedFd,
+    memory: MappedRing,
+    /// Whether the last records left no room for one more.
+    is_full: bool,
+}
+
 /// The rings of all CPUs.
 #[derive(Debug)]
 pub(super) struct Rings {
-    cpus: Vec<(u32, OwnedFd, MappedRing)>,
+    cpus: Vec<Ring>,
     words: Vec<u64>,
-    /// Records that the kernel found no room for.
-    pub(super) lost: u64,
+    /// Whether the kernel counts the lost records of each event (`PERF_FORMAT_LOST`, Linux 6.0).
+    counts_lost: bool,
+    /// Lost records that the kernel has told by a record. It writes that one when there is room again, so that what is
+    /// lost at the end is missing here.
+    told: u64,
+    /// Lost records by the counts of events.
+    counted: u64,
     /// Events that the kernel stopped until the next tick, because they fired too often.
     pub(super) paused: Vec<u64>,
     /// Whether accesses of the kernel may be seen.
@@ -114,16 +144,29 @@ impl Rings {
     pub(super) fn new(cpus: &[u32]) -> io::Result<Self> {
         let mut rings = Vec::new();
         for cpu in cpus {
-            let mut attr = perf_event_attr {
-                type_: perf::PERF_TYPE_SOFTWARE,
-                config: u64::from(perf::PERF_COUNT_SW_DUMMY),
-                ..base()
-            };
-            let anchor = open_event(&mut attr, Scope::Thread(0), *cpu)?;
-            let ring = MappedRing::map(anchor.as_fd(), RING_BYTES)?;
-            rings.push((*cpu, anchor, ring));
+            let anchor = open_event(&mut nothing(), Scope::Thread(0), *cpu)?;
+            let memory = MappedRing::map(anchor.as_fd(), RING_BYTES)?;
+            rings.push(Ring { cpu: *cpu, anchor, memory, is_full: false });
         }
-        Ok(Self { cpus: rings, words: Vec::new(), lost: 0, paused: Vec::new(), kernel: true })
+        let mut counting =
+            perf_event_attr { read_format: u64::from(perf::PERF_FORMAT_LOST), ..nothing() };
+        let counts_lost = open_event(&mut counting, Scope::Anywhere(0), 0).is_ok();
+        let (words, paused) = (Vec::new(), Vec::new());
+        Ok(Self { cpus: rings, words, counts_lost, told: 0, counted: 0, paused, kernel: true })
+    }
+
+    /// Takes note of what the events of watchpoints have lost, before these are closed.
+    pub(super) fn count_lost<'a>(&mut self, points: impl Iterator<Item = &'a Watchpoint>) {
+        if self.counts_lost {
+            self.counted += points.filter_map(Watchpoint::newly_lost).sum::<u64>();
+        }
+    }
+
+    /// Records that the kernel found no room for, when all events were counted and all rings drained. At least so
+    /// many: where the kernel does not count, each full ring counts for one.
+    pub(super) fn lost(&self) -> u64 {
+        let full = self.cpus.iter().filter(|ring| ring.is_full && !self.counts_lost).count();
+        self.counted.max(self.told + full as u64)
     }
 
     /// Watches one value from now on, in a stopped thread and in all that it makes.
@@ -141,10 +184,12 @@ impl Rings {
     }
 
     fn open(&self, tid: i32, name: &str, address: u64) -> io::Result<Watchpoint> {
-        let (hits, paused) = (std::cell::Cell::default(), std::cell::Cell::default());
         let (mut events, mut ids) = (Vec::new(), Vec::new());
-        for (cpu, anchor, _) in &self.cpus {
+        for Ring { cpu, anchor, .. } in &self.cpus {
             let mut attr = watchpoint(address);
+            if self.counts_lost {
+                attr.read_format = u64::from(perf::PERF_FORMAT_LOST);
+            }
             attr.set_exclude_kernel(u64::from(!self.kernel));
             attr.set_exclude_callchain_kernel(u64::from(!self.kernel));
             let event = open_event(&mut attr, Scope::Thread(tid), *cpu)?;
@@ -155,14 +200,18 @@ impl Rings {
         for event in &events {
             enable(event.as_fd())?;
         }
-        Ok(Watchpoint { name: name.to_owned(), address, events, ids, hits, paused })
+        let (hits, paused, counted) = Default::default();
+        Ok(Watchpoint { name: name.to_owned(), address, events, ids, hits, paused, counted })
     }
 
     /// Takes all records that wait.
     pub(super) fn drain(&mut self) -> Vec<Access> {
         self.words.clear();
-        for (_, _, ring) in &mut self.cpus {
-            ring.drain_into(&mut self.words);
+        for ring in &mut self.cpus {
+            let bytes = 8 * ring.memory.drain_into(&mut self.words);
+            if bytes > 0 {
+                ring.is_full = bytes + MOST_RECORD_BYTES > RING_BYTES;
+            }
         }
         let mut accesses = Vec::new();
         let mut rest = self.words.as_slice();
@@ -173,7 +222,7 @@ impl Rings {
             let Some(record) = rest.get(1..length.max(1)) else { break };
             match kind {
                 SAMPLE => accesses.extend(parse(record, misc & MODE == KERNEL_MODE)),
-                LOST => self.lost += record.get(1).copied().unwrap_or(1),
+                LOST => self.told += record.get(1).copied().unwrap_or(1),
                 // Behind the time.
                 THROTTLE => self.paused.extend(record.get(1)),
                 _ => {}
@@ -195,12 +244,16 @@ impl Rings {
 /// # Errors
 /// Where the thread is gone, or may not be measured.
 pub(super) fn keep_apart(tid: i32) -> io::Result<OwnedFd> {
-    let mut attr = perf_event_attr {
+    open_event(&mut nothing(), Scope::Anywhere(tid), 0)
+}
+
+/// An event that never fires.
+fn nothing() -> perf_event_attr {
+    perf_event_attr {
         type_: perf::PERF_TYPE_SOFTWARE,
         config: u64::from(perf::PERF_COUNT_SW_DUMMY),
         ..base()
-    };
-    open_event(&mut attr, Scope::Anywhere(tid), 0)
+    }
 }
 
 fn lower(word: u64) -> u32 {

@@ -13,12 +13,14 @@ mod snake;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 pub(super) use scalar::Rules;
 use scalar::Typed;
 
-use super::{Contents, Entry, MAX_ENTRIES, MAX_NESTING, Oddity, Segment, Unreadable};
+use super::{
+    Clear, Cleared, Contents, Entry, MAX_ENTRIES, MAX_NESTING, Oddity, Segment, Unreadable,
+};
 use crate::position::{Position, number};
 use crate::provenance::Op;
 use crate::value::Raw;
@@ -34,6 +36,8 @@ struct Node {
     kind: Kind,
     /// How many levels are below it.
     depth: usize,
+    /// What its tag does to weaker files.
+    clear: Option<Clear>,
 }
 
 /// What a node is.
@@ -104,8 +108,9 @@ fn is_merge(key: &Node) -> bool {
 pub(super) fn read(text: &str, rules: Rules) -> Result<Contents, Unreadable> {
     let mut contents = Contents::default();
     for (document, node) in parse(text, rules)?.iter().enumerate() {
+        let document = number(document);
         let mut flattened =
-            Flattened { document: number(document), visited: 0, contents: &mut contents };
+            Flattened { document, visited: 0, replaces: false, contents: &mut contents };
         flattened.add(node, node.at, &mut Vec::new())?;
     }
     Ok(contents)
@@ -137,6 +142,7 @@ struct Open {
     at: Position,
     anchor: usize,
     is_mapping: bool,
+    clear: Option<Clear>,
     children: Vec<Rc<Node>>,
 }
 
@@ -158,6 +164,7 @@ impl Builder {
         let end_line = number(span.end.line());
         match event {
             Event::Scalar(text, style, anchor, tag) => {
+                let clear = self.clear(tag.as_deref());
                 let is_text =
                     tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == "str");
                 let plain =
@@ -172,7 +179,7 @@ impl Builder {
                 let end_line =
                     if block { end_line.saturating_sub(1).max(at.line) } else { end_line };
                 let kind = Kind::Scalar { text: text.into_owned(), plain, typed };
-                self.node(Node { at, end_line, kind, depth: 0 }, anchor)
+                self.node(Node { at, end_line, kind, depth: 0, clear }, anchor)
             }
             Event::Alias(anchor) => {
                 let node = self.anchors.get(&anchor).cloned();
@@ -181,8 +188,8 @@ impl Builder {
                     node.ok_or_else(|| Unreadable::syntax(at, "an alias that refers to itself"))?;
                 self.child(node)
             }
-            Event::SequenceStart(anchor, _) => self.open(at, anchor, false),
-            Event::MappingStart(anchor, _) => self.open(at, anchor, true),
+            Event::SequenceStart(anchor, tag) => self.open(at, anchor, (false, tag.as_deref())),
+            Event::MappingStart(anchor, tag) => self.open(at, anchor, (true, tag.as_deref())),
             Event::SequenceEnd | Event::MappingEnd => self.close(end_line),
             Event::DocumentStart(_) => {
                 self.anchors.clear();
@@ -192,11 +199,27 @@ impl Builder {
         }
     }
 
-    fn open(&mut self, at: Position, anchor: usize, is_mapping: bool) -> Result<(), Unreadable> {
+    /// What a tag does to weaker files: only Compose knows such tags.
+    fn clear(&self, tag: Option<&Tag>) -> Option<Clear> {
+        let tag = tag.filter(|tag| self.rules == Rules::Go && tag.handle == "!")?;
+        match tag.suffix.as_str() {
+            "reset" => Some(Clear::Reset),
+            "override" => Some(Clear::Override),
+            _ => None,
+        }
+    }
+
+    fn open(
+        &mut self,
+        at: Position,
+        anchor: usize,
+        (is_mapping, tag): (bool, Option<&Tag>),
+    ) -> Result<(), Unreadable> {
         if self.open.len() >= MAX_NESTING {
             return Err(Unreadable::too_deep());
         }
-        self.open.push(Open { at, anchor, is_mapping, children: Vec::new() });
+        let clear = self.clear(tag);
+        self.open.push(Open { at, anchor, is_mapping, clear, children: Vec::new() });
         Ok(())
     }
 
@@ -221,7 +244,7 @@ impl Builder {
         } else {
             Kind::Sequence(open.children)
         };
-        self.node(Node { at: open.at, end_line, kind, depth }, open.anchor)
+        self.node(Node { at: open.at, end_line, kind, depth, clear: open.clear }, open.anchor)
     }
 
     /// Refuses what the program refuses of the keys of a mapping.
@@ -295,6 +318,8 @@ struct Flattened<'a> {
     document: u32,
     /// Nodes seen, an alias's each time.
     visited: usize,
+    /// Whether they are below an `!override`: Compose looks for no tags there.
+    replaces: bool,
     contents: &'a mut Contents,
 }
 
@@ -333,6 +358,32 @@ impl Flattened<'_> {
         if path.len() > MAX_NESTING {
             return Err(Unreadable::too_deep());
         }
+        let Some(how) = node.clear.filter(|_| !self.replaces && !path.is_empty()) else {
+            return self.add_value(node, at, path);
+        };
+        let document = self.document;
+        self.contents.cleared.push(Cleared { path: path.clone(), how, at, document });
+        if how == Clear::Reset {
+            return Ok(());
+        }
+        self.replaces = true;
+        let added = self.add_value(node, at, path);
+        self.replaces = false;
+        added
+    }
+
+    /// How many values and empty groups there are.
+    fn len(&self) -> usize {
+        self.contents.entries.len() + self.contents.empties.len()
+    }
+
+    fn add_value(
+        &mut self,
+        node: &Node,
+        at: Position,
+        path: &mut Vec<Segment>,
+    ) -> Result<(), Unreadable> {
+        let before = self.len();
         match &node.kind {
             Kind::Mapping(pairs) if pairs.is_empty() => self.push_empty(node, at, path, "{}"),
             Kind::Sequence(all) if all.is_empty() => self.push_empty(node, at, path, "[]"),
@@ -342,12 +393,18 @@ impl Flattened<'_> {
                     self.add(value, key.at, path)?;
                     path.pop();
                 }
+                if self.len() == before {
+                    self.push_empty(node, at, path, "{}");
+                }
             }
             Kind::Sequence(elements) => {
                 for (index, element) in elements.iter().enumerate() {
                     path.push(Segment::Index(index));
                     self.add(element, element.at, path)?;
                     path.pop();
+                }
+                if self.len() == before {
+                    self.push_empty(node, at, path, "[]");
                 }
             }
             Kind::Scalar { text, typed, .. } if !path.is_empty() => {
