@@ -160,10 +160,11 @@ mod tests {
 
     #[test]
     fn every_kind_of_loss_belongs_to_exactly_one_quality_finding() {
-        // What a probe cost is no loss, what did not pair is told with the activities, and no finding
-        // rests on what is missing of allocations.
+        // What a probe cost is no loss, what did not pair is told with the activities, no finding
+        // rests on what is missing of allocations, and one that rests on thinned stacks says so itself.
         let elsewhere = [
             LossKind::ProbesCost,
+            LossKind::StacksThinned,
             LossKind::ActivitiesUnpaired,
             LossKind::AllocationsSampled,
             LossKind::AllocationsMissing,
