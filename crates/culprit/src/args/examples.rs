@@ -367,7 +367,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "phases",
         &[
-            ("culprit phases run.culprit", "start-up, steady state, end, and what each does"),
+            ("culprit phases run.culprit", "what the run did one after the other, with findings"),
             ("culprit phases run.culprit --thread main --limit 10", "of one thread, in detail"),
             (
                 "culprit top run.culprit --from 0s --to 0.8s",

@@ -145,7 +145,7 @@ pub(crate) enum Command {
     /// Show the critical path: the work and the waits that a thread's time depended on
     #[command(name = "critical-path")]
     CriticalPath(PathArgs),
-    /// Split a run into start-up, steady state and end
+    /// Split a run into its phases: what it did one after the other, with the first finding of each
     Phases(PathArgs),
     /// List, save or delete presets: named groups and folds for `--preset`
     Presets(PresetsArgs),

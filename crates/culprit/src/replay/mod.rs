@@ -12,6 +12,7 @@
 mod casebook;
 mod damage;
 mod pack;
+mod phases;
 mod programs;
 mod raw;
 mod snapshot;
