@@ -27,6 +27,7 @@ rules! {
     pipe_backpressure::PipeBackpressure,
     idle_await::IdleAwait,
     name_lookup_wait::NameLookupWait,
+    uneven_instances::UnevenInstances,
     fsync_storm::FsyncStorm,
     overlay_copy_up::OverlayCopyUp,
     small_io::SmallIo,
@@ -163,8 +164,8 @@ mod tests {
         // What a probe cost is no loss, what did not pair is told with the activities, no finding
         // rests on what is missing of allocations, and one that rests on thinned stacks says so itself.
         let elsewhere = [
-            LossKind::ProbesCost,
             LossKind::StacksThinned,
+            LossKind::ProbesCost,
             LossKind::ActivitiesUnpaired,
             LossKind::AllocationsSampled,
             LossKind::AllocationsMissing,

@@ -351,6 +351,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("culprit activities run.culprit", "latencies of each name, and the slowest ten"),
             ("culprit activities run.culprit --name request", "distribution of the latencies"),
+            ("culprit activities run.culprit --by process", "each instance of a service by itself"),
             ("culprit tree run.culprit --root activities", "call tree below the activities"),
         ],
     ),
