@@ -28,6 +28,7 @@ rules! {
     pipe_backpressure::PipeBackpressure,
     idle_await::IdleAwait,
     name_lookup_wait::NameLookupWait,
+    uneven_instances::UnevenInstances,
     fsync_storm::FsyncStorm,
     overlay_copy_up::OverlayCopyUp,
     small_io::SmallIo,
@@ -161,9 +162,10 @@ mod tests {
 
     #[test]
     fn every_kind_of_loss_belongs_to_exactly_one_quality_finding() {
-        // What a probe cost is no loss, what did not pair is told with the activities, and no finding
-        // rests on what is missing of allocations.
+        // What a probe cost is no loss, what did not pair is told with the activities, no finding
+        // rests on what is missing of allocations, and one that rests on thinned stacks says so itself.
         let elsewhere = [
+            LossKind::StacksThinned,
             LossKind::ProbesCost,
             LossKind::ActivitiesUnpaired,
             LossKind::AllocationsSampled,

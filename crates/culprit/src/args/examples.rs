@@ -351,6 +351,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("culprit activities run.culprit", "latencies of each name, and the slowest ten"),
             ("culprit activities run.culprit --name request", "distribution of the latencies"),
+            ("culprit activities run.culprit --by process", "each instance of a service by itself"),
             ("culprit tree run.culprit --root activities", "call tree below the activities"),
         ],
     ),
@@ -367,7 +368,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "phases",
         &[
-            ("culprit phases run.culprit", "start-up, steady state, end, and what each does"),
+            ("culprit phases run.culprit", "what the run did one after the other, with findings"),
             ("culprit phases run.culprit --thread main --limit 10", "of one thread, in detail"),
             (
                 "culprit top run.culprit --from 0s --to 0.8s",

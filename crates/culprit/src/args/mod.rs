@@ -58,9 +58,9 @@ pub(crate) use prove::{ConfigProveArgs, RuntimeProbes};
 pub(crate) use record::{Allocations, RecordArgs, Stacks};
 pub(crate) use sql::SqlArgs;
 pub(crate) use views::{
-    ActivitiesArgs, By, CompletionsArgs, DiffArgs, DoctorArgs, ExplainArgs, FindingsArgs,
-    FlameArgs, ManArgs, NameArgs, PathArgs, PresetsAction, PresetsArgs, ReportArgs, TopArgs,
-    TreeArgs, ViewArgs,
+    ActivitiesArgs, ActivitiesBy, By, CompletionsArgs, DiffArgs, DoctorArgs, ExplainArgs,
+    FindingsArgs, FlameArgs, ManArgs, NameArgs, PathArgs, PresetsAction, PresetsArgs, ReportArgs,
+    TopArgs, TreeArgs, ViewArgs,
 };
 pub(crate) use why::WhyArgs;
 
@@ -145,7 +145,7 @@ pub(crate) enum Command {
     /// Show the critical path: the work and the waits that a thread's time depended on
     #[command(name = "critical-path")]
     CriticalPath(PathArgs),
-    /// Split a run into start-up, steady state and end
+    /// Split a run into its phases: what it did one after the other, with the first finding of each
     Phases(PathArgs),
     /// List, save or delete presets: named groups and folds for `--preset`
     Presets(PresetsArgs),

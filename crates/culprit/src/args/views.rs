@@ -107,6 +107,8 @@ pub(crate) enum By {
     Thread,
     /// Processes by name.
     Process,
+    /// Instances: processes by command line; those with the same one are numbered as they start.
+    Instance,
 }
 
 impl By {
@@ -118,6 +120,7 @@ impl By {
             Self::Module => "module",
             Self::Thread => "thread",
             Self::Process => "process",
+            Self::Instance => "instance",
         }
     }
 }
@@ -164,9 +167,19 @@ pub(crate) struct ActivitiesArgs {
     /// Keep activities that began up to this point
     #[arg(long, value_name = "T", value_parser = parse::time)]
     pub to: Option<Time>,
+    /// Divide each name by the process that began the activity: a row for each instance of a service
+    #[arg(long, value_name = "BY")]
+    pub by: Option<ActivitiesBy>,
     /// Names to show; 0 shows all
     #[arg(long, value_name = "N", env = variables::LIMIT)]
     pub limit: Option<usize>,
+}
+
+/// What activities are divided by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ActivitiesBy {
+    /// The process that began them
+    Process,
 }
 
 /// Arguments of `tree`.

@@ -4,7 +4,7 @@ use culprit_engine::activities::Survey;
 use culprit_engine::calls::Patterns;
 use culprit_model::{Activity, ActivityId, LossKind, Recording};
 
-use crate::args::ActivitiesArgs;
+use crate::args::{ActivitiesArgs, ActivitiesBy};
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::json::{ActivitiesDocument, OfRecording};
 use crate::load;
@@ -24,7 +24,11 @@ pub(crate) fn run(args: &ActivitiesArgs, output: &mut Output) -> Result<Outcome,
     let chosen = Chosen::new(args)?;
     let recording = load::recording(&args.recording.recording, output)?;
     let survey = Survey::of(&recording);
-    let rows = survey.by_name(|_, activity| chosen.holds(&recording, activity));
+    let holds = |_, activity: &Activity| chosen.holds(&recording, activity);
+    let rows = match args.by {
+        Some(ActivitiesBy::Process) => survey.by_process(holds),
+        None => survey.by_name(holds),
+    };
     if rows.is_empty() {
         output.say(&format!("nothing to show: {}", why_empty(&recording)));
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use culprit_engine::calls::{CallTree, Change, Diff, Index, NodeId, Side, changes};
 use culprit_engine::own::OwnCode;
 use culprit_engine::run_time::{RunSubject, RunTime};
-use culprit_model::{Cause, Filter, Label as _, Metric, Recording, Text};
+use culprit_model::{Cause, Filter, Label as _, Metric, ProcessId, Recording, Text};
 
 use crate::args::{By, DiffArgs};
 use crate::failure::{Failure, Outcome};
@@ -220,6 +220,10 @@ fn one(
             }
             By::Thread => starting(&tree, "Thread "),
             By::Process => starting(&tree, "Process "),
+            By::Instance => {
+                let apart = Filter { erase_ids: false, ..whole.clone() };
+                instances(&recording, &index.tree(&load::query(&apart)?))
+            }
         };
         values.push((*by, found));
     }
@@ -267,6 +271,44 @@ fn starting(tree: &CallTree, kind: &str) -> Values {
     let rows = culprit_engine::calls::by_name(tree).into_iter();
     rows.filter_map(|row| row.name.strip_prefix(kind).map(|name| (Text::from(name), row.inc)))
         .collect()
+}
+
+/// The time of processes by what tells instances apart in every recording.
+fn instances(recording: &Recording, tree: &CallTree) -> Values {
+    let labels = instance_labels(recording);
+    let mut values: BTreeMap<Text, u64> = BTreeMap::new();
+    for (name, value) in starting(tree, "Process ") {
+        let label = labels.get(name.as_str()).map_or(name.clone(), |label| label.as_str().into());
+        *values.entry(label).or_default() += value;
+    }
+    values.into_iter().collect()
+}
+
+/// For each process its command line, with a number where several processes have the same one.
+fn instance_labels(recording: &Recording) -> BTreeMap<String, String> {
+    let ids = (0..recording.processes.len()).map(ProcessId::from_index);
+    let ids: Vec<ProcessId> = ids.filter(|id| recording.process(*id).recorded).collect();
+    let line = |id: ProcessId| {
+        let process = recording.process(id);
+        match process.command_line.is_empty() {
+            true => process.name.to_string(),
+            false => process.command_line.to_string(),
+        }
+    };
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for id in &ids {
+        *counts.entry(line(*id)).or_default() += 1;
+    }
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let label = |id: &ProcessId| {
+        let line = line(*id);
+        let number = seen.entry(line.clone()).or_default();
+        *number += 1;
+        let several = counts.get(&line).is_some_and(|count| *count > 1);
+        let label = if several { format!("{line} #{number}") } else { line };
+        (recording.process_name(*id), label)
+    };
+    ids.iter().map(label).collect()
 }
 
 fn view(args: &DiffArgs, filter: &Filter, before: Runs, after: Runs) -> DiffView {

@@ -1,8 +1,10 @@
-//! `culprit phases REC`: start-up, steady state and end of a run, by where what it does changes.
+//! `culprit phases REC`: what a run did one after the other, by where what it does changes.
 
-use culprit_engine::phases::Phases;
-use culprit_engine::wakers::Scope;
-use culprit_model::{Nanos, Time};
+use std::sync::Arc;
+
+use culprit_engine::phases::{Phase, Phases};
+use culprit_engine::wakers::{CommandPath, Scope};
+use culprit_model::{Finding, Nanos, Recording, ThreadId, Time};
 
 use super::critical_path;
 use crate::args::PathArgs;
@@ -10,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 use crate::json::{OfRecording, PhasesDocument};
 use crate::load;
 use crate::output::Output;
-use crate::views::phases_text;
+use crate::views::{PhasesView, phases_text};
 
 /// Places of a phase unless the user says otherwise.
 const PLACES: usize = 5;
@@ -21,39 +23,71 @@ const PLACES: usize = 5;
 /// When the recording cannot be read, or nothing of the range that is asked for was recorded.
 pub(crate) fn run(args: &PathArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let recording = load::recording(&args.recording.recording, output)?;
-    let (phases, counted) = if args.thread.is_some() {
+    let (phases, counted, thread) = if args.thread.is_some() {
         let (thread, range) = critical_path::whose(args, &recording)?;
         let name = recording.thread_name(thread);
         let counted =
             format!("the run time of thread {name}: each moment given to what it was waiting for");
-        (Phases::of_thread(&recording, thread, range), counted)
+        (Phases::of_thread(&recording, thread, range), counted, Some(thread))
     } else {
-        let end = Time(recording.meta.wall.0);
-        let range = (args.from.unwrap_or(Time::START), args.to.unwrap_or(end).min(end));
-        if range.0 >= range.1 {
-            return Err(Failure::bad_input(format!(
-                "cannot find phases: the recording ends at {}; `--from` and `--to` select no part \
-                 of it",
-                Nanos(end.0)
-            )));
-        }
+        let range = selected_range(args, &recording)?;
         let counted = match Scope::of(&recording) {
             Scope::Command { .. } => {
                 "the run time: each moment given to what the run was waiting for"
             }
             Scope::Service => "the busy time of all threads: all of it but idle waits",
         };
-        (Phases::of_range(&recording, range), counted.to_owned())
+        (Phases::of_range(&recording, range), counted.to_owned(), None)
     };
     if phases.too_short {
         output.say("too short to find phases: at least 80 ms are needed (8 windows of 10 ms)");
     }
+    let findings = first_findings(&recording, &phases.phases, thread);
+    let view = PhasesView { phases: &phases, findings: &findings, counted: &counted };
     if output.wants_json() {
-        let document = PhasesDocument::new(&phases, args.limit.unwrap_or(0));
+        let document = PhasesDocument::new(&view, args.limit.unwrap_or(0));
         output.document(&OfRecording::new(&recording, document))?;
     } else {
-        let text = phases_text(&phases, &counted, args.limit.unwrap_or(PLACES), output);
+        let text = phases_text(&view, args.limit.unwrap_or(PLACES), output);
         output.print(&text)?;
     }
     Ok(Outcome::Done)
+}
+
+/// The part of the recording's time that is asked for.
+fn selected_range(args: &PathArgs, recording: &Recording) -> Result<(Time, Time), Failure> {
+    let end = Time(recording.meta.wall.0);
+    let range = (args.from.unwrap_or(Time::START), args.to.unwrap_or(end).min(end));
+    if range.0 >= range.1 {
+        return Err(Failure::bad_input(format!(
+            "cannot find phases: the recording ends at {}; `--from` and `--to` select no part \
+             of it",
+            Nanos(end.0)
+        )));
+    }
+    Ok(range)
+}
+
+/// For each phase the finding that costs the most of its time; none if no finding has a cost there.
+fn first_findings(
+    recording: &Recording,
+    phases: &[Phase],
+    thread: Option<ThreadId>,
+) -> Vec<Option<Finding>> {
+    let threads = thread.map(|thread| {
+        (0..recording.threads.len()).map(|at| at == thread.index()).collect::<Vec<bool>>()
+    });
+    let path = CommandPath::of(recording).filter(|_| thread.is_none()).map(Arc::new);
+    let first = |phase: &Phase| {
+        let options = culprit_findings::Options {
+            from: Some(phase.from),
+            to: Some(phase.to),
+            threads: threads.clone(),
+            command_path: path.clone(),
+            ..culprit_findings::Options::default()
+        };
+        let found = culprit_findings::find(recording, &options).findings;
+        found.into_iter().find(|finding| finding.cost > Nanos::ZERO)
+    };
+    phases.iter().map(first).collect()
 }

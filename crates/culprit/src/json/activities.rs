@@ -23,7 +23,9 @@ pub(crate) struct ActivitiesDocument {
 #[derive(Debug, Serialize)]
 struct Row {
     name: String,
+    process: Option<String>,
     count: usize,
+    per_s: f64,
     open: usize,
     p50_ns: Option<u64>,
     p90_ns: Option<u64>,
@@ -86,7 +88,9 @@ fn row(view: &ActivitiesView<'_>, row: &NameRow) -> Row {
     let buckets = histogram(&row.latencies).into_iter();
     Row {
         name: row.name.to_string(),
+        process: row.process.as_ref().map(ToString::to_string),
         count: row.ended.len(),
+        per_s: view.rate(row),
         open: row.open,
         p50_ns: at(0.5),
         p90_ns: at(0.9),

@@ -13,6 +13,7 @@ mod casebook;
 mod damage;
 mod hit_rates;
 mod pack;
+mod phases;
 mod programs;
 mod raw;
 mod snapshot;

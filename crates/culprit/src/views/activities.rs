@@ -31,6 +31,12 @@ impl ActivitiesView<'_> {
         !self.recording.activity_work.is_empty()
     }
 
+    /// How many of a row ended a second of the recording.
+    pub(crate) fn rate(&self, row: &NameRow) -> f64 {
+        let wall = self.recording.meta.wall.seconds();
+        if wall > 0.0 { row.ended.len() as f64 / wall } else { 0.0 }
+    }
+
     /// An activity's name after the names of those that it is part of, outermost first.
     pub(crate) fn path(&self, id: ActivityId) -> Vec<String> {
         const DEEPEST: usize = 100;
@@ -72,17 +78,23 @@ pub(crate) fn activities_text(
 
 fn names(view: &ActivitiesView<'_>) -> Table {
     let right = ["ended", "open", "total", "p50", "p90", "p99", "max"];
-    let headings = right.into_iter().chain(PASSED).map(|name| (name, Align::Right));
-    let headings: Vec<_> =
-        headings.chain([("main cause", Align::Left), ("name", Align::Left)]).collect();
+    let by_process = view.rows.iter().any(|row| row.process.is_some());
+    let headings = by_process.then_some("per s").into_iter().chain(right).chain(PASSED);
+    let headings = headings.map(|name| (name, Align::Right));
+    let left = [Some("main cause"), Some("name"), by_process.then_some("process")];
+    let left = left.into_iter().flatten().map(|name| (name, Align::Left));
+    let headings: Vec<_> = headings.chain(left).collect();
     let mut table = Table::new(&headings);
     for row in view.rows {
         let latency =
             |share| quantile(&row.latencies, share).map_or("-".to_owned(), |at| at.to_string());
+        let rate = by_process.then(|| format!("{:.1}", view.rate(row)));
         let cells = [row.ended.len().to_string(), row.open.to_string()];
-        let cells = cells.into_iter().chain([row.passed.latency.to_string()]);
+        let cells = rate.into_iter().chain(cells).chain([row.passed.latency.to_string()]);
         let cells = cells.chain([0.5, 0.9, 0.99, 1.0].map(latency)).chain(passed(view, row.passed));
-        table.row(cells.chain([mostly(&row.causes), clean(&row.name).into_owned()]));
+        let cells = cells.chain([mostly(&row.causes), clean(&row.name).into_owned()]);
+        let process = row.process.as_ref().map(|process| clean(process).into_owned());
+        table.row(cells.chain(process));
     }
     table
 }

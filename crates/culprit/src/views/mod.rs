@@ -35,7 +35,7 @@ pub(crate) use functions::{
     Beside, Function, Kind, columns_text, functions, is_kernel, own_code_times, top_text,
 };
 pub(crate) use path::{PathView, function_at, path_text};
-pub(crate) use phases::phases_text;
+pub(crate) use phases::{PhasesView, phases_text};
 pub(crate) use tree::tree_text;
 pub(crate) use wakers::{WakerLink, WakerRow, wakers_text};
 

@@ -1,22 +1,28 @@
 //! Phases as text: a line a phase, then what each one does and how much of it the steady state does.
 
 use culprit_engine::phases::{Kind, Phase, Phases};
-use culprit_model::{Cause, Nanos};
+use culprit_model::{Finding, Nanos};
 
 use super::{Basis, range_options};
 use crate::output::{Align, Output, Table, clean, percent};
 
-/// How many causes stand in a phase's line.
-const CAUSES: usize = 3;
+/// The phases of a run with what is said about them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PhasesView<'a> {
+    /// The phases.
+    pub(crate) phases: &'a Phases,
+    /// The first finding of each.
+    pub(crate) findings: &'a [Option<Finding>],
+    /// The time that counts within a phase, in words.
+    pub(crate) counted: &'a str,
+}
 
-/// Share below which a cause is not named in a phase's line.
-const NAMED_FROM: f64 = 0.05;
-
-/// The view in lines; at most `limit` places a phase unless that is 0. `counted` is the time that counts
-/// within a phase, in words.
-pub(crate) fn phases_text(phases: &Phases, counted: &str, limit: usize, output: &Output) -> String {
+/// The view in lines; at most `limit` places a phase unless that is 0.
+pub(crate) fn phases_text(view: &PhasesView<'_>, limit: usize, output: &Output) -> String {
+    let phases = view.phases;
     let whole: Nanos = phases.phases.iter().map(Phase::length).sum();
-    let heading = format!("elapsed time of {whole}; within a phase, shares are of {counted}");
+    let heading =
+        format!("elapsed time of {whole}; within a phase, shares are of {}", view.counted);
     let mut text = Basis::line(&heading, output);
     text.push_str(&format!(
         "{}; boundaries are accurate to {}\n\n",
@@ -26,68 +32,71 @@ pub(crate) fn phases_text(phases: &Phases, counted: &str, limit: usize, output: 
         },
         phases.window
     ));
-    let mut table = Table::new(&[
-        ("phase", Align::Left),
-        ("from", Align::Right),
-        ("time", Align::Right),
-        ("share", Align::Right),
-        ("main causes", Align::Left),
-        ("options for this time range", Align::Left),
-    ]);
-    for phase in &phases.phases {
-        table.row([
-            phase.kind.word().to_owned(),
-            Nanos(phase.from.0).to_string(),
-            phase.length().to_string(),
-            percent(phase.length().share_of(whole)),
-            causes(phase),
-            range_options(phase.from, phase.to),
-        ]);
-    }
-    text.push_str(&table.render(output.width()));
-    for phase in &phases.phases {
+    text.push_str(&summary(view, whole).render(output.width()));
+    for (phase, finding) in phases.phases.iter().zip(view.findings) {
         text.push_str(&format!(
-            "\n{} from {}\n",
+            "\n{} from {}: {}\n",
             output.paint().strong(phase.kind.word()),
-            Nanos(phase.from.0)
+            Nanos(phase.from.0),
+            clean(&phase.does)
         ));
+        text.push_str(&format!("first finding: {}\n", described(finding.as_ref())));
+        text.push_str(&format!("its time range: {}\n", range_options(phase.from, phase.to)));
         text.push_str(&places(phases, phase, limit, output));
     }
     text
 }
 
-fn causes(phase: &Phase) -> String {
-    let counted = phase.counted();
-    let named = phase.causes().into_iter().take(CAUSES);
-    let named = named.filter(|(_, time)| time.share_of(counted) >= NAMED_FROM);
-    let words: Vec<String> = named
-        .map(|(cause, time): (Cause, Nanos)| format!("{cause} {}", percent(time.share_of(counted))))
-        .collect();
-    words.join(", ")
+/// A line a phase.
+fn summary(view: &PhasesView<'_>, whole: Nanos) -> Table {
+    let mut table = Table::new(&[
+        ("phase", Align::Left),
+        ("from", Align::Right),
+        ("time", Align::Right),
+        ("share", Align::Right),
+        ("what it does", Align::Left),
+        ("first finding", Align::Left),
+    ]);
+    for (phase, finding) in view.phases.phases.iter().zip(view.findings) {
+        table.row([
+            phase.kind.word().to_owned(),
+            Nanos(phase.from.0).to_string(),
+            phase.length().to_string(),
+            percent(phase.length().share_of(whole)),
+            clean(&phase.does).into_owned(),
+            finding.as_ref().map_or("-", |finding| finding.id).to_owned(),
+        ]);
+    }
+    table
+}
+
+/// A finding in a line.
+fn described(finding: Option<&Finding>) -> String {
+    finding.map_or_else(
+        || "none".to_owned(),
+        |finding| {
+            let (cost, share) = (finding.cost, percent(finding.share));
+            format!("{} ({cost}, {share}): {}", finding.id, clean(&finding.title))
+        },
+    )
 }
 
 fn places(phases: &Phases, phase: &Phase, limit: usize, output: &Output) -> String {
     let counted = phase.counted();
     let shown = if limit == 0 { phase.places.len() } else { limit.min(phase.places.len()) };
-    let mut table = Table::new(&[
-        ("time", Align::Right),
-        ("share", Align::Right),
-        ("in steady state", Align::Right),
-        ("cause", Align::Left),
-        ("function", Align::Left),
-    ]);
+    let mut columns = vec![("time", Align::Right), ("share", Align::Right)];
+    // Without a steady state, or in it, there is nothing to compare with.
+    let has_steady = phases.phases.iter().any(|phase| phase.kind == Kind::Steady);
+    let compares = has_steady && phase.kind != Kind::Steady;
+    columns.extend(compares.then_some(("in steady state", Align::Right)));
+    columns.extend([("cause", Align::Left), ("function", Align::Left)]);
+    let mut table = Table::new(&columns);
     for (place, time) in &phase.places[..shown] {
-        let steady = match phase.kind {
-            Kind::Steady => String::new(),
-            _ => percent(phases.steady_share(place)),
-        };
-        table.row([
-            time.to_string(),
-            percent(time.share_of(counted)),
-            steady,
-            place.cause.map_or_else(String::new, |cause| cause.to_string()),
-            clean(&place.function).into_owned(),
-        ]);
+        let mut row = vec![time.to_string(), percent(time.share_of(counted))];
+        row.extend(compares.then(|| percent(phases.steady_share(place))));
+        row.push(place.cause.map_or_else(String::new, |cause| cause.to_string()));
+        row.push(clean(&place.function).into_owned());
+        table.row(row);
     }
     let mut text = table.render(output.width());
     let left_out = phase.places.len() - shown;

@@ -183,6 +183,29 @@ fn phases_tile_the_run() {
 }
 
 #[test]
+fn instances_of_one_command_are_compared_one_by_one() {
+    let lab = Lab::new();
+    let drawing = |first: usize, second: usize| {
+        let (first, second) = ("a".repeat(first), "a".repeat(second));
+        format!(
+            "stack a cpu.user main;f\napp(1)/app(1) {first}\napp(2)/app(2) {second}\nsh(3)/sh(3) aaaa\n"
+        )
+    };
+    lab.draw("even.culprit", &drawing(10, 10));
+    lab.draw("uneven.culprit", &drawing(18, 2));
+    let arguments = ["--by", "instance", "--metric", "wall"];
+    let document =
+        lab.json(&[&["diff", "even.culprit", "uneven.culprit"][..], &arguments].concat());
+    let section = &document["sections"][0];
+    assert_eq!(section["by"], "instance");
+    let rows = section["rows"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
+    for name in ["app #1", "app #2"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+}
+
+#[test]
 fn presets_are_saved_used_and_deleted() {
     let lab = lab();
     let run = |arguments: &[&str]| {

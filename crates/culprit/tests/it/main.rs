@@ -38,6 +38,7 @@ mod json;
 mod kept_config;
 mod killed;
 mod limits;
+mod loss;
 mod pages;
 mod perfview;
 mod phases;

@@ -32,11 +32,13 @@ impl Passed {
     }
 }
 
-/// The activities of one name.
+/// The activities of one name, or those of them that one process began.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NameRow {
     /// The name.
     pub name: Text,
+    /// The process, where they are divided by it: `NAME (PID)`.
+    pub process: Option<Text>,
     /// Those that ended, in the order of the table.
     pub ended: Vec<ActivityId>,
     /// How many did not end within the recording.
@@ -103,14 +105,43 @@ impl<'r> Survey<'r> {
     /// The activities that `keeps` wants by name, those that took most time first.
     #[must_use]
     pub fn by_name(&self, keeps: impl Fn(ActivityId, &Activity) -> bool) -> Vec<NameRow> {
-        let mut rows: BTreeMap<&Text, NameRow> = BTreeMap::new();
+        let mut rows = self.divided(keeps, |_| None);
+        rows.sort_by(|a, b| b.passed.latency.cmp(&a.passed.latency).then(a.name.cmp(&b.name)));
+        rows
+    }
+
+    /// The same for each process that began some, which are the instances of a service: by name, those
+    /// with the most activities first.
+    #[must_use]
+    pub fn by_process(&self, keeps: impl Fn(ActivityId, &Activity) -> bool) -> Vec<NameRow> {
+        let process = |activity: &Activity| {
+            let process = self.recording.thread(activity.thread).process;
+            Some(Text::from(self.recording.process_name(process).as_str()))
+        };
+        let mut rows = self.divided(keeps, process);
+        rows.sort_by(|a, b| {
+            let more = b.ended.len().cmp(&a.ended.len());
+            a.name.cmp(&b.name).then(more).then(a.process.cmp(&b.process))
+        });
+        rows
+    }
+
+    fn divided(
+        &self,
+        keeps: impl Fn(ActivityId, &Activity) -> bool,
+        process: impl Fn(&Activity) -> Option<Text>,
+    ) -> Vec<NameRow> {
+        let mut rows: BTreeMap<(&Text, Option<Text>), NameRow> = BTreeMap::new();
         for (at, activity) in self.recording.activities.iter().enumerate() {
             let id = ActivityId::from_index(at);
             if !keeps(id, activity) {
                 continue;
             }
-            let row = rows.entry(&activity.name).or_insert_with(|| NameRow {
+            let process = process(activity);
+            let key = (&activity.name, process.clone());
+            let row = rows.entry(key).or_insert_with(|| NameRow {
                 name: activity.name.clone(),
+                process,
                 ended: Vec::new(),
                 open: 0,
                 latencies: Vec::new(),
@@ -132,7 +163,6 @@ impl<'r> Survey<'r> {
             row.latencies.sort_unstable();
             row.causes = self.causes_together(&row.ended);
         }
-        rows.sort_by(|a, b| b.passed.latency.cmp(&a.passed.latency).then(a.name.cmp(&b.name)));
         rows
     }
 

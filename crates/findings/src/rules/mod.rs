@@ -65,6 +65,7 @@ pub(crate) mod task_locks;
 pub(crate) mod timer_storm;
 pub(crate) mod timezone_stat;
 pub(crate) mod unclear;
+pub(crate) mod uneven_instances;
 pub(crate) mod unexplained;
 pub(crate) mod wait_on_child;
 pub(crate) mod wait_on_thread;

@@ -132,6 +132,7 @@ mod tests {
             user: answer(user),
             wakers: Err(Errno(libc::EACCES)),
             features: Features::default(),
+            tried: Vec::new(),
         }
     }
 
