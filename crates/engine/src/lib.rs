@@ -52,6 +52,7 @@ pub mod compare;
 mod cut;
 pub mod fleet;
 pub mod losses;
+pub mod names;
 pub mod own;
 pub mod phases;
 pub mod run_time;

@@ -3,9 +3,8 @@
 //! For sequential reads the kernel fetches 128 KiB or more ahead, so the size of what one wait fetched
 //! tells them from reads at scattered positions.
 
-use culprit_model::{Cause, Nanos, ProcessId, StackId, Time, counter_names};
+use culprit_model::{Cause, Interval, Nanos, ProcessId, Time, counter_names};
 
-use crate::evidence::stacks::with_any;
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::tally;
 
@@ -57,22 +56,14 @@ impl DiskReads {
     /// True where reads name their places in the file: by calls that are given one, or by moving the
     /// position first. Reads from the front to the end of a file do neither.
     pub(crate) fn are_scattered(&self, evidence: &Evidence<'_>) -> bool {
-        let has = |wanted: fn(&str) -> bool| {
-            with_any(evidence.recording, |frame| {
-                let function = evidence.recording.frame(frame).function.as_str();
-                evidence.chores.is_kernel(frame) && wanted(function)
-            })
-        };
-        let placed = has(|name| name.contains("sys_pread") || name.contains("do_preadv"));
-        let moves = has(|name| name.contains("sys_lseek"));
-        let within = |all: &[bool], stack: Option<StackId>| stack.is_some_and(|s| all[s.index()]);
+        let within = |i: &Interval, family| evidence.stacks.in_family(i.stack, family);
         let reads = self.segments.iter().copied();
         let reads: Vec<_> = reads
-            .filter(|s| within(&placed, evidence.of_segment(evidence.chain.segment(*s)).stack))
+            .filter(|s| within(evidence.of_segment(evidence.chain.segment(*s)), Family::PlacedRead))
             .collect();
         let of_process = evidence.recording.intervals.iter();
         let mut of_process = of_process.filter(|i| evidence.process(i.thread) == self.process);
-        evidence.total(&reads).0 * 2 > self.total.0 || of_process.any(|i| within(&moves, i.stack))
+        evidence.total(&reads).0 * 2 > self.total.0 || of_process.any(|i| within(i, Family::Seek))
     }
 }
 

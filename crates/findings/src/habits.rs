@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use culprit_model::{Cause, Evidence as Fact, Finding, Label, Nanos, Recording, Text, WakeSource};
 
-use crate::evidence::Stacks;
+use crate::evidence::{KnownFrames, Stacks};
 use crate::rule::fact;
 use crate::rules::poll_sleep_loop;
 
@@ -30,7 +30,7 @@ pub(crate) struct Habits {
 impl Habits {
     /// Sums a recording's waits; linear in intervals.
     pub(crate) fn of(recording: &Recording) -> Self {
-        let stacks = Stacks::of(recording);
+        let stacks = Stacks::of(recording, &KnownFrames::of(recording));
         let mut waits = BTreeMap::new();
         for interval in recording.intervals.iter().filter(|i| i.cause.is_blocked()) {
             let process = recording.process(recording.thread(interval.thread).process);

@@ -14,6 +14,7 @@
 
 mod alike;
 mod allocations;
+mod callers;
 mod catalogue;
 mod change;
 mod chore;
@@ -48,6 +49,7 @@ mod tally;
 mod tests;
 mod unnamed_code;
 
+pub use callers::{Caller, callers};
 pub use catalogue::{UnknownFinding, catalogue, explain};
 pub use change::{Change, FindingChange, find_changes};
 pub use cold::{ColdRun, cold_run};

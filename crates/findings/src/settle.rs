@@ -17,6 +17,7 @@ use std::cmp::Reverse;
 
 use culprit_model::{Finding, Nanos, Severity};
 
+use crate::callers::{Caller, Callers};
 use crate::evidence::{Evidence, SegmentId};
 use crate::naming::Naming;
 use crate::report::{Options, Report};
@@ -86,11 +87,12 @@ pub(crate) fn settle(evidence: &Evidence<'_>, claims: Vec<Claim>, options: &Opti
         states || (counts && *cost > Nanos::ZERO)
     };
     let listed: Vec<_> = settled.iter().filter(is_listed).collect();
+    let callers = Callers::default();
     let holders = settled.iter().filter(explains);
     let holders = || holders.clone().map(|settled| (settled.claim.rule.id, &settled.held[..]));
     let (parts, mut findings) = side_by_side::both(
         || parts::of(evidence, holders()),
-        || side_by_side::all(&listed, |settled| finding(evidence, settled, options)),
+        || side_by_side::all(&listed, |settled| finding(evidence, &callers, settled, options)),
     );
     findings.retain(|finding| finding.confidence >= MIN_CONFIDENCE);
     findings.sort_by(|a: &Finding, b| {
@@ -144,7 +146,12 @@ fn take(segments: &[SegmentId], taken: &mut [bool]) -> Vec<SegmentId> {
     held
 }
 
-fn finding(evidence: &Evidence<'_>, settled: &Settled<'_>, options: &Options) -> Finding {
+fn finding(
+    evidence: &Evidence<'_>,
+    callers: &Callers,
+    settled: &Settled<'_>,
+    options: &Options,
+) -> Finding {
     let Settled { claim, ref held, cost } = *settled;
     let whole = evidence.chain.whole;
     let share = cost.share_of(whole);
@@ -162,6 +169,8 @@ fn finding(evidence: &Evidence<'_>, settled: &Settled<'_>, options: &Options) ->
         false => hit_rates::judged(claim.rule.id, claimed),
     };
     let naming = Naming::new(evidence, claim, held);
+    let caller = callers.of(evidence, claim.rule.id, held);
+    let why = joined(claim.rule.why, caller.map_or("", |caller| caller.why));
     Finding {
         id: claim.rule.id,
         title: naming.apply(&title(claim, cost)),
@@ -177,8 +186,8 @@ fn finding(evidence: &Evidence<'_>, settled: &Settled<'_>, options: &Options) ->
             ref stacks => sites::of_stacks(evidence, stacks),
         },
         evidence: facts,
-        why: joined(claim.rule.why, &naming.apply(&claim.why)),
-        fix: fix(evidence, claim, &naming),
+        why: joined(&why, &naming.apply(&claim.why)),
+        fix: fix(evidence, claim, caller, &naming),
         check: with_command(evidence, claim.rule.check),
     }
 }
@@ -209,11 +218,17 @@ const RECORD: &str = "culprit record ";
 /// What stands for the recorded command in them.
 const COMMAND: &str = "CMD";
 
-/// The actions of a claim; commands in those of its rule can be pasted.
-fn fix(evidence: &Evidence<'_>, claim: &Claim, naming: &Naming) -> Vec<String> {
+/// The actions of a claim, for who asks for its time, then of its rule, whose commands can be pasted.
+fn fix(
+    evidence: &Evidence<'_>,
+    claim: &Claim,
+    caller: Option<&Caller>,
+    naming: &Naming,
+) -> Vec<String> {
     let here = Some(naming.apply(&claim.fix)).filter(|here| !here.is_empty());
     let of_rule = claim.rule.fix.iter().map(|action| with_command(evidence, action));
-    here.into_iter().chain(of_rule).collect()
+    let of_caller = caller.into_iter().flat_map(|c| c.fix.iter().map(|fix| (*fix).to_owned()));
+    here.into_iter().chain(of_caller).chain(of_rule).collect()
 }
 
 /// A rule's text with the recorded command in place of `CMD`, in the place that it was recorded in.

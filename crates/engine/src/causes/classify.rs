@@ -14,13 +14,10 @@
 //!
 //! Only kernel frames take part: a program may call its own functions `do_wait`.
 
-use std::sync::LazyLock;
-
 use culprit_model::{Cause, Frame, Recording, StackId};
-use rustc_hash::FxHashMap;
 
-use super::names::source_name;
-use super::rules::{CONTEXTS, Context, DEATH, EXCEPTIONS, RULES, Rule, SCHEDULER, Strength};
+use super::rules::{Context, Rule, Strength};
+use crate::names::{Family, KernelFunction, kernel};
 
 /// The name of the module whose frames are the kernel's.
 pub const KERNEL_MODULE: &str = "[kernel]";
@@ -77,7 +74,7 @@ impl Causes {
     #[must_use]
     pub fn of(recording: &Recording) -> Self {
         let facts: Vec<FrameFacts> =
-            recording.frames.iter().map(|frame| MATCHER.facts(recording, frame)).collect();
+            recording.frames.iter().map(|frame| facts(recording, frame)).collect();
         let mut nodes: Vec<Node> = Vec::with_capacity(recording.stacks.len());
         let silent = FrameFacts::default();
         for (at, stack) in recording.stacks.iter().enumerate() {
@@ -163,90 +160,35 @@ fn settle(caller: Node, facts: &FrameFacts, own: StackId) -> Node {
     node
 }
 
-/// The tables by name, made at first use.
-static MATCHER: LazyLock<Matcher> = LazyLock::new(Matcher::new);
-
-/// Finds the rules of a name.
-struct Matcher {
-    exact: FxHashMap<&'static str, Entry>,
-    prefixes: Vec<(&'static str, Entry)>,
-}
-
-/// Everything that the tables say about one name.
-#[derive(Debug, Clone, Default)]
-struct Entry {
-    rules: Vec<&'static Rule>,
-    context: Option<Context>,
-    exception: bool,
-    scheduler: bool,
-    death: bool,
-}
-
-impl Matcher {
-    fn new() -> Self {
-        let mut matcher = Self { exact: FxHashMap::default(), prefixes: Vec::new() };
-        for rule in RULES.into_iter().flatten() {
-            matcher.each(rule.functions, |entry| entry.rules.push(rule));
-        }
-        for (context, functions) in CONTEXTS {
-            matcher.each(functions, |entry| entry.context = Some(*context));
-        }
-        matcher.each(EXCEPTIONS, |entry| entry.exception = true);
-        matcher.each(SCHEDULER, |entry| entry.scheduler = true);
-        matcher.each(DEATH, |entry| entry.death = true);
-        matcher
+/// What a function of the kernel says; nothing for all others.
+fn facts(recording: &Recording, frame: &Frame) -> FrameFacts {
+    let module = frame.module.and_then(|m| recording.modules.get(m.index()));
+    if module.is_none_or(|m| m.name.as_str() != KERNEL_MODULE) {
+        return FrameFacts::default();
     }
-
-    fn each(&mut self, functions: &'static [&'static str], note: impl Fn(&mut Entry)) {
-        for function in functions {
-            match function.strip_suffix('*') {
-                None => note(self.exact.entry(function).or_default()),
-                Some(prefix) => {
-                    let known = self.prefixes.iter().position(|(p, _)| *p == prefix);
-                    let at = known.unwrap_or_else(|| {
-                        self.prefixes.push((prefix, Entry::default()));
-                        self.prefixes.len() - 1
-                    });
-                    note(&mut self.prefixes[at].1);
-                }
-            }
-        }
-    }
-
-    /// Everything that the tables say about a function: by its whole name, then by its prefixes.
-    fn entry(&self, name: &str) -> Entry {
-        let mut found = self.exact.get(name).cloned().unwrap_or_default();
-        for (prefix, entry) in &self.prefixes {
-            if name.starts_with(prefix) {
-                found.rules.extend(&entry.rules);
-                found.context = found.context.or(entry.context);
-                found.exception |= entry.exception;
-                found.scheduler |= entry.scheduler;
-                found.death |= entry.death;
-            }
-        }
-        found
-    }
-
-    fn facts(&self, recording: &Recording, frame: &Frame) -> FrameFacts {
-        let module = frame.module.and_then(|m| recording.modules.get(m.index()));
-        let kernel = module.is_some_and(|m| m.name.as_str() == KERNEL_MODULE);
-        let entry = self.entry(source_name(&frame.function));
-        FrameFacts {
-            rules: entry.rules,
-            context: entry.context,
-            exception: entry.exception,
-            scheduler: entry.scheduler,
-            death: entry.death,
-            kernel,
-        }
+    let KernelFunction { families, rules } = kernel(&frame.function);
+    let context = CONTEXTS.iter().find(|(family, _)| families.has(*family));
+    FrameFacts {
+        rules,
+        context: context.map(|(_, context)| *context),
+        exception: families.has(Family::Exception),
+        scheduler: families.has(Family::SwitchesOut),
+        death: families.has(Family::NeverReturns),
+        kernel: true,
     }
 }
+
+/// Functions that set the context for what they call.
+const CONTEXTS: [(Family, Context); 3] = [
+    (Family::MemoryMap, Context::MemoryMap),
+    (Family::EndsThread, Context::Exit),
+    (Family::FaultService, Context::PageFault),
+];
 
 /// The verdict on a single kernel function, where only that is known (`/proc/PID/wchan`).
 pub(super) fn function_verdict(function: &str) -> Verdict {
-    let entry = MATCHER.entry(source_name(function));
+    let rules = kernel(function).rules;
     let applies = |rule: &&Rule| rule.under == Context::Any && rule.strength != Strength::Leaves;
-    let rule = entry.rules.iter().copied().find(applies);
+    let rule = rules.iter().copied().find(applies);
     Verdict { cause: rule.map_or(Cause::Other, |rule| rule.cause), rule }
 }

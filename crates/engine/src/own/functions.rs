@@ -4,158 +4,7 @@
 use super::CodeOrigin;
 use super::paths;
 use super::source::ManagedName;
-
-/// Where a native program begins and ends before its own code does.
-const START: [&str; 8] = [
-    "_start",
-    "_init",
-    "_fini",
-    "frame_dummy",
-    "register_tm_clones",
-    "deregister_tm_clones",
-    "clone",
-    "clone3",
-];
-
-/// Namespaces of C++ that come with compilers or are packages in headers.
-const CPP: [&str; 4] = ["std::", "boost::", "absl::", "fmt::v"];
-
-/// Functions of C++ without a namespace.
-const CPP_OPERATORS: [&str; 2] = ["operator new", "operator delete"];
-
-/// Crates that come with Rust's compiler.
-const RUST: [&str; 9] = [
-    "std",
-    "core",
-    "alloc",
-    "proc_macro",
-    "test",
-    "hashbrown",
-    "compiler_builtins",
-    "gimli",
-    "addr2line",
-];
-
-/// The first elements of the paths of Go's own packages. Source: `go list std`, Go 1.20 to 1.26.
-const GO: [&str; 49] = [
-    "archive",
-    "bufio",
-    "bytes",
-    "cmp",
-    "compress",
-    "container",
-    "context",
-    "crypto",
-    "database",
-    "debug",
-    "embed",
-    "encoding",
-    "errors",
-    "expvar",
-    "flag",
-    "fmt",
-    "go",
-    "hash",
-    "html",
-    "image",
-    "index",
-    "internal",
-    "io",
-    "iter",
-    "log",
-    "maps",
-    "math",
-    "mime",
-    "net",
-    "os",
-    "path",
-    "plugin",
-    "reflect",
-    "regexp",
-    "runtime",
-    "slices",
-    "sort",
-    "strconv",
-    "strings",
-    "structs",
-    "sync",
-    "syscall",
-    "testing",
-    "text",
-    "time",
-    "type:",
-    "unicode",
-    "unique",
-    "weak",
-];
-
-/// Packages of the JVM's class libraries, of the languages that bring one along, and of what programs
-/// are mostly built on. Sources: the modules of OpenJDK 8 to 25; the most used artifacts of Maven
-/// Central.
-const JVM: [&str; 62] = [
-    "java.",
-    "javax.",
-    "jakarta.",
-    "jdk.",
-    "sun.",
-    "com.sun.",
-    "com.oracle.",
-    "org.ietf.jgss.",
-    "org.openjdk.",
-    "org.w3c.dom.",
-    "org.xml.sax.",
-    "kotlin.",
-    "kotlinx.",
-    "scala.",
-    "clojure.",
-    "groovy.",
-    "org.codehaus.groovy.",
-    "akka.",
-    "ch.qos.logback.",
-    "com.fasterxml.",
-    "com.google.common.",
-    "com.google.gson.",
-    "com.google.inject.",
-    "com.google.protobuf.",
-    "com.mongodb.",
-    "com.mysql.",
-    "com.zaxxer.hikari.",
-    "io.grpc.",
-    "io.lettuce.",
-    "io.micrometer.",
-    "io.micronaut.",
-    "io.netty.",
-    "io.opentelemetry.",
-    "io.quarkus.",
-    "io.reactivex.",
-    "io.undertow.",
-    "io.vertx.",
-    "net.bytebuddy.",
-    "okhttp3.",
-    "okio.",
-    "oracle.jdbc.",
-    "org.apache.",
-    "org.aspectj.",
-    "org.bouncycastle.",
-    "org.eclipse.jetty.",
-    "org.flywaydb.",
-    "org.glassfish.",
-    "org.h2.",
-    "org.hibernate.",
-    "org.jboss.",
-    "org.jetbrains.exposed.",
-    "org.jooq.",
-    "org.junit.",
-    "org.mockito.",
-    "org.postgresql.",
-    "org.reactivestreams.",
-    "org.slf4j.",
-    "org.springframework.",
-    "org.yaml.snakeyaml.",
-    "reactor.core.",
-    "reactor.netty.",
-    "redis.clients.jedis.",
-];
+use crate::names::{Families, Family, Language, library, packages};
 
 /// Whose a function is that a runtime generated code for.
 pub(super) fn managed_origin(found: ManagedName<'_>) -> CodeOrigin {
@@ -172,17 +21,17 @@ pub(super) fn class_origin(name: &str) -> CodeOrigin {
     let same = |(of, one): (char, char)| of == one || of == '.' && one == '/';
     let is_in =
         |package: &str| package.len() <= name.len() && package.chars().zip(name.chars()).all(same);
-    let library = JVM.iter().any(|package| is_in(package));
+    let library = packages(Language::Jvm).iter().any(|package| is_in(package));
     if library { CodeOrigin::Library } else { CodeOrigin::Own }
 }
 
 /// Whose a native function of a program's own module is; `go` where the module was compiled from Go.
 pub(super) fn native_origin(function: &str, go: bool) -> CodeOrigin {
-    if START.contains(&function) {
+    if library(function, Families::NONE).has(Family::Start) {
         return CodeOrigin::Runtime;
     }
-    let library = if go { is_go(function) } else { is_cpp(function) || is_rust(function) };
-    match (library, is_reserved(function)) {
+    let standard = if go { is_go(function) } else { is_cpp(function) || is_rust(function) };
+    match (standard, is_reserved(function)) {
         (true, _) => CodeOrigin::Library,
         (_, true) => CodeOrigin::Runtime,
         _ => CodeOrigin::Own,
@@ -199,7 +48,7 @@ fn is_reserved(function: &str) -> bool {
 }
 
 fn is_cpp(function: &str) -> bool {
-    CPP.iter().chain(&CPP_OPERATORS).any(|start| function.starts_with(start))
+    packages(Language::Cpp).iter().any(|start| function.starts_with(start))
 }
 
 /// Types that have functions of their own in Rust's library without being in a crate: `<str>::trim`.
@@ -226,7 +75,7 @@ fn is_rust(function: &str) -> bool {
 }
 
 fn is_rust_path(path: &str) -> bool {
-    path.split_once("::").is_some_and(|(root, _)| RUST.contains(&root))
+    path.split_once("::").is_some_and(|(root, _)| packages(Language::Rust).contains(&root))
 }
 
 /// A type that needs no path: `u8`, `[T]`, `*const T`.
@@ -250,7 +99,7 @@ fn is_go(function: &str) -> bool {
     }
     let first = function.split(['/', '.']).next().unwrap_or(function);
     // A package of a program has its module's name before it, and `main` is not in the list.
-    GO.contains(&first)
+    packages(Language::Go).contains(&first)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Whose code lies at a path: data about systems, package managers and runtimes.
 
 use super::CodeOrigin;
+use crate::names::{Family, Language, module, packages};
 
 /// Folders of packages that others wrote, wherever they stand in a path. Sources: the documentation
 /// of pip, npm, Composer, Bundler, Cargo, Go, Maven, Gradle and NuGet. Cargo's home has any name, the
@@ -68,97 +69,10 @@ const RUNTIME_PROGRAMS: [&str; 15] = [
     "beam.smp",
 ];
 
-/// What the base names of runtimes' libraries begin with.
-const RUNTIME_LIBRARIES: [&str; 29] = [
-    "libpython",
-    "libpypy",
-    "libnode.",
-    "libv8",
-    "libjvm",
-    "libjli",
-    "libjava.",
-    "libjimage",
-    "libverify",
-    "libzip.",
-    "libnio",
-    "libnet.",
-    "libinstrument",
-    "libmanagement",
-    "libjdwp",
-    "libcoreclr",
-    "libclr",
-    "libhostfxr",
-    "libhostpolicy",
-    "libmscor",
-    "libSystem.",
-    "libmono",
-    "libruby",
-    "libphp",
-    "libperl",
-    "libluajit",
-    "liblua",
-    "libjavajpeg",
-    "libextnet",
-];
-
-/// Modules of the system that are known by their names where no path tells.
-const SYSTEM_MODULES: [&str; 12] = [
-    "libc.",
-    "libc-",
-    "libm.",
-    "libpthread",
-    "libdl",
-    "librt",
-    "ld-",
-    "ld.so",
-    "ld64",
-    "libstdc++",
-    "libgcc_s",
-    "libc++",
-];
-
 /// What script files end in.
 const SCRIPTS: [&str; 18] = [
     ".py", ".pyc", ".pyx", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx", ".rb",
     ".php", ".pl", ".pm", ".lua", ".groovy", ".kts",
-];
-
-/// Assemblies of .NET itself, and those that begin with a name and a dot. Source: the shared frameworks
-/// of .NET 6 to 9.
-const FRAMEWORK_ASSEMBLIES: [&str; 6] =
-    ["System", "Microsoft", "mscorlib", "netstandard", "WindowsBase", "FSharp.Core"];
-
-/// Assemblies of packages, and those that begin with a name and a dot. A program is deployed with them in
-/// its own folder, and names of jitted methods have no path. Source: the most downloaded packages of
-/// nuget.org.
-const PACKAGE_ASSEMBLIES: [&str; 27] = [
-    "AWSSDK",
-    "AutoMapper",
-    "Autofac",
-    "Azure",
-    "Castle.Core",
-    "Confluent.Kafka",
-    "Dapper",
-    "EntityFramework",
-    "FluentValidation",
-    "Google.Protobuf",
-    "Grpc",
-    "Humanizer",
-    "MediatR",
-    "MessagePack",
-    "MongoDB",
-    "MySqlConnector",
-    "NLog",
-    "Newtonsoft.Json",
-    "NodaTime",
-    "Npgsql",
-    "OpenTelemetry",
-    "Polly",
-    "RabbitMQ.Client",
-    "Serilog",
-    "StackExchange.Redis",
-    "Swashbuckle.AspNetCore",
-    "log4net",
 ];
 
 /// Sources of languages whose methods the JVM runs.
@@ -253,7 +167,7 @@ fn is_standard_ruby(path: &str) -> bool {
 
 /// Whose an assembly of .NET is, by its name, with or without the ending of its file.
 pub(super) fn assembly_origin(name: &str) -> CodeOrigin {
-    let mut known = FRAMEWORK_ASSEMBLIES.iter().chain(&PACKAGE_ASSEMBLIES);
+    let mut known = packages(Language::Dotnet).iter();
     let is_part = |whole: &str| {
         name.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
@@ -280,10 +194,10 @@ pub(super) fn runtime_libraries(executable: &str) -> Option<String> {
 pub(super) fn is_runtime(name: &str) -> bool {
     let is_version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || ".-_tmd".contains(c));
     RUNTIME_PROGRAMS.iter().any(|program| name.strip_prefix(program).is_some_and(is_version))
-        || RUNTIME_LIBRARIES.iter().any(|library| name.starts_with(library))
+        || module(name).has(Family::RuntimeModule)
 }
 
 /// True for a native module of the system, by its base name.
 pub(super) fn is_system_module(name: &str) -> bool {
-    SYSTEM_MODULES.iter().any(|module| name.starts_with(module))
+    module(name).has(Family::SystemModule)
 }

@@ -16,7 +16,8 @@ use culprit_model::{Nanos, ProcessId, Recording, StackId, ThreadId, Time};
 use super::askers::{asker, killers};
 use super::lives::end;
 use super::sites::WaitSites;
-use crate::causes::{KERNEL_MODULE, matches, source_name};
+use crate::causes::KERNEL_MODULE;
+use crate::names::{Family, kernel};
 
 /// A child's exit record and its parent's wakeup are this close, where no waker tells: both happen
 /// inside one `do_exit` of the child.
@@ -25,12 +26,6 @@ const EXIT_TO_WAKEUP: Nanos = Nanos(1_000_000);
 /// A first thread whose others lived on this long after its end left them to finish. Threads that
 /// are killed when a process exits get no further than that.
 pub(super) const LEFT_BEHIND: Nanos = Nanos(50_000_000);
-
-/// The kernel's entry for a thread that ends its whole process.
-const ENDS_ALL: &str = "*_sys_exit_group";
-
-/// The kernel's functions for a thread that ends, killed or not.
-const ENDS: [&str; 3] = ["do_exit", "do_group_exit", ENDS_ALL];
 
 /// The thread that ended each process.
 #[derive(Debug, Clone, Default)]
@@ -45,10 +40,9 @@ pub(super) struct Ends {
 impl Ends {
     /// Finds them. Linear in intervals, given where each thread's rows begin.
     pub(super) fn of(recording: &Recording, begins: &[usize]) -> Self {
-        let exits = |names: &[&str]| {
-            with_any(recording, true, |name| names.iter().any(|p| matches(p, source_name(name))))
-        };
-        let (ends_all, dying) = (exits(&[ENDS_ALL]), exits(&ENDS));
+        let in_family =
+            |wanted: Family| with_any(recording, true, |name| kernel(name).families.has(wanted));
+        let (ends_all, dying) = (in_family(Family::EndsProcess), in_family(Family::Ends));
         let is_at = |stacks: &[bool], stack: Option<StackId>| {
             stack.is_some_and(|s| stacks.get(s.index()).copied().unwrap_or(false))
         };

@@ -19,18 +19,7 @@ use culprit_model::{Cause, Interval, ProcessId, Recording, StackId, ThreadId, Ti
 use super::ends::with_any;
 use super::lives::end;
 use super::process_of;
-use crate::causes::matches;
-
-/// Where the threads of such runtimes have no task: names of functions, separated by blanks, `*` for
-/// any text. Sources: Go 1.20 to 1.26 runtime/proc.go; tokio 1 runtime/scheduler and runtime/park.rs.
-pub const PARKS: &str = "runtime.sysmon runtime.stopm runtime.mPark runtime.findRunnable \
-                         runtime.findrunnable runtime.schedule runtime.gcstopm \
-                         runtime.stoplockedm runtime.park_m runtime.goschedImpl \
-                         tokio::runtime::scheduler::multi_thread::*park* tokio::runtime::park::*";
-
-/// Tasks of the runtime itself, which nobody waits for while a task of the program works. Source: Go
-/// 1.20 to 1.26 runtime/mgc.go, mgcsweep.go, mgcscavenge.go.
-const HOUSEKEEPING: &str = "runtime.gcBgMarkWorker* runtime.bgsweep* runtime.bgscavenge*";
+use crate::names::{Families, Family, library};
 
 /// A stretch of time, and the thread that works in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,14 +60,14 @@ pub(super) struct Tasks {
 impl Tasks {
     /// Makes the tracks; n log n in the intervals of processes with such a runtime.
     pub(super) fn of(recording: &Recording) -> Self {
-        let one_of = |patterns: &'static str| {
-            move |name: &str| patterns.split_ascii_whitespace().any(|p| matches(p, name))
+        let in_family = |wanted: Family| {
+            with_any(recording, false, |name| library(name, Families::NONE).has(wanted))
         };
-        let parked = with_any(recording, false, one_of(PARKS));
+        let parked = in_family(Family::Scheduler);
         if !parked.contains(&true) {
             return Self::default();
         }
-        let housekeeping = with_any(recording, false, one_of(HOUSEKEEPING));
+        let housekeeping = in_family(Family::Housekeeping);
         let mut tasks = Self { parked, housekeeping, tracks: BTreeMap::default() };
         let process = |row: &Interval| process_of(recording, row.thread);
         let parks = recording.intervals.iter().filter(|row| tasks.is_at(row.stack));

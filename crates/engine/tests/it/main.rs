@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use culprit_engine::calls::{CallTree, Pattern, Query};
-use culprit_engine::causes::{Context, RULES, Rule, Strength};
+use culprit_engine::causes::{Context, Rule, Strength, rules};
 use culprit_model::notation::from_columns;
 use culprit_model::{Cause, Filter, Label, Recording};
 
@@ -51,23 +51,24 @@ fn kind(rule: &Rule) -> String {
 fn causes_document() -> String {
     let mut text = CAUSES_HEAD.to_owned();
     for cause in Cause::ALL {
-        let rules: Vec<&Rule> =
-            RULES.into_iter().flatten().filter(|rule| rule.cause == *cause).collect();
-        if rules.is_empty() {
+        // Functions of one row may stand in several entries: they differ in what rules of findings ask.
+        let mut rows: Vec<([String; 3], Vec<String>)> = Vec::new();
+        for rule in rules().filter(|rule| rule.cause == *cause) {
+            let row = [rule.awaits.to_owned(), kind(rule), rule.source.to_owned()];
+            let functions = rule.functions.iter().map(|f| format!("`{f}`"));
+            match rows.iter_mut().find(|(known, _)| *known == row) {
+                Some((_, known)) => known.extend(functions),
+                None => rows.push((row, functions.collect())),
+            }
+        }
+        if rows.is_empty() {
             continue;
         }
         let _ = write!(text, "\n## `{cause}`\n\n| waits for | kernel functions | row | source |\n");
         text.push_str("|---|---|---|---|\n");
-        for rule in rules {
-            let functions: Vec<String> = rule.functions.iter().map(|f| format!("`{f}`")).collect();
+        for ([awaits, kind, source], functions) in rows {
             let functions = functions.join(" ");
-            let _ = writeln!(
-                text,
-                "| {} | {functions} | {} | {} |",
-                rule.awaits,
-                kind(rule),
-                rule.source
-            );
+            let _ = writeln!(text, "| {awaits} | {functions} | {kind} | {source} |");
         }
     }
     text
@@ -80,7 +81,7 @@ fn the_page_of_causes_is_the_table() {
 
 #[test]
 fn every_wait_of_the_list_has_a_rule() {
-    let ruled = |cause: &Cause| RULES.into_iter().flatten().any(|rule| rule.cause == *cause);
+    let ruled = |cause: &Cause| rules().any(|rule| rule.cause == *cause);
     let without: Vec<&Cause> = Cause::ALL.iter().filter(|cause| !ruled(cause)).collect();
     assert_eq!(without, [&Cause::CpuUser, &Cause::CpuKernel], "from samples, not from stacks");
 }

@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::{Cause, Interval, ProcessId, Recording, ThreadId, Time, WakeSource};
 
+use super::Family;
 use super::chain::Source;
-use super::families::Family;
 use super::serving::Serving;
 use super::stacks::Stacks;
 

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use culprit_engine::wakers::Lives;
 use culprit_model::{Cause, Interval, Nanos, Recording, Text, ThreadId, Time};
 
-use super::families::Family;
+use super::Family;
 use super::stacks::{Stacks, WaitKind};
 
 /// The share of a thread's waits from which one that comes only once may be its home. A spare worker's

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::{Cause, Interval, Nanos, ProcessId, Recording, StackId, Text, ThreadId, Time};
 
-use super::families::Family;
+use super::Family;
 use super::relation::executed;
 use super::stacks::{Stacks, WaitKind};
 

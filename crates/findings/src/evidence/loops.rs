@@ -13,8 +13,8 @@ use culprit_model::{
     WakeSource,
 };
 
+use super::Family;
 use super::chain::IntervalId;
-use super::families::Family;
 use super::locks::Locks;
 use super::pacing::{Sources, paced};
 use super::serving::Serving;

@@ -5,41 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Nanos, ProcessId, Recording, Text, ThreadId, Time};
+use culprit_engine::names::{self, Families};
+use culprit_model::{Nanos, ProcessId, Recording, ThreadId, Time};
 
-use super::chores::{Chore, Chores};
-use super::families::matches;
-
-/// What one runtime calls its threads.
-struct Runtime {
-    /// What its module's name begins with.
-    module: &'static str,
-    chore: Chore,
-    /// Names of threads, as the kernel keeps them: 15 bytes.
-    threads: &'static str,
-}
-
-/// The table. Sources: OpenJDK 11 to 25 src/hotspot/share (`set_name` of named threads), .NET 6 to 9
-/// src/coreclr/gc/unix and vm/tieredcompilation.cpp.
-const RUNTIMES: [Runtime; 4] = [
-    Runtime {
-        module: "libjvm",
-        chore: Chore::Collect,
-        threads: "GC Thread#*|G1 *|ParGC Thread#*|ZWorker*|ZDriver*|XWorker*|XDriver*|\
-                  Shenandoah GC*|CMS *|Concurrent Mark*|VM Thread",
-    },
-    Runtime {
-        module: "libjvm",
-        chore: Chore::Generate,
-        threads: "C1 CompilerThre*|C2 CompilerThre*|JVMCI *",
-    },
-    Runtime {
-        module: "libcoreclr",
-        chore: Chore::Collect,
-        threads: ".NET Server GC*|.NET SGC*|.NET BGC*|.NET BGC",
-    },
-    Runtime { module: "libcoreclr", chore: Chore::Generate, threads: ".NET Tiered*" },
-];
+use super::chores::{self, Chore, Chores};
 
 /// The threads of managed runtimes, and who works in them.
 #[derive(Debug)]
@@ -54,13 +23,13 @@ pub(crate) struct Managed {
 impl Managed {
     /// Finds the threads and the program's work; n log n in intervals.
     pub(crate) fn of(recording: &Recording, chores: &Chores) -> Self {
-        let of_stacks = runtimes_of_stacks(recording);
-        let mut present = vec![Present::default(); recording.processes.len()];
+        let of_stacks = modules_of_stacks(recording);
+        let mut present = vec![Families::NONE; recording.processes.len()];
         let mut has_runtime = vec![false; recording.processes.len()];
         for interval in &recording.intervals {
             let Some(stack) = interval.stack else { continue };
             let process = recording.thread(interval.thread).process.index();
-            join(&mut present[process], &of_stacks[stack.index()]);
+            present[process] = present[process].with(of_stacks[stack.index()]);
             let chore = chores.chore(Some(stack));
             has_runtime[process] |= matches!(chore, Some(Chore::Collect | Chore::Generate));
         }
@@ -68,9 +37,7 @@ impl Managed {
             .threads
             .iter()
             .map(|thread| {
-                let here = RUNTIMES.iter().zip(present[thread.process.index()]);
-                let mut fits = here.filter(|(r, here)| *here && named(r.threads, &thread.name));
-                fits.next().map(|(r, _)| r.chore)
+                chores::chore(names::thread(&thread.name, present[thread.process.index()]))
             })
             .collect();
         for (thread, chore) in recording.threads.iter().zip(&threads) {
@@ -94,29 +61,15 @@ impl Managed {
     }
 }
 
-fn named(patterns: &str, name: &Text) -> bool {
-    patterns.split('|').any(|pattern| matches(pattern, name))
-}
-
-/// Which rows of [`RUNTIMES`] are there, by their modules.
-type Present = [bool; RUNTIMES.len()];
-
-fn join(all: &mut Present, more: &Present) {
-    all.iter_mut().zip(more).for_each(|(all, more)| *all |= more);
-}
-
-/// The runtimes whose module each stack passes through.
-fn runtimes_of_stacks(recording: &Recording) -> Vec<Present> {
-    let of_module = |name: &Text| RUNTIMES.each_ref().map(|r| name.starts_with(r.module));
-    let modules: Vec<Present> = recording.modules.iter().map(|m| of_module(&m.name)).collect();
-    let mut stacks: Vec<Present> = Vec::with_capacity(recording.stacks.len());
+/// The families of the modules that each stack passes through.
+fn modules_of_stacks(recording: &Recording) -> Vec<Families> {
+    let modules: Vec<Families> =
+        recording.modules.iter().map(|module| names::module(&module.name)).collect();
+    let mut stacks: Vec<Families> = Vec::with_capacity(recording.stacks.len());
     for node in &recording.stacks {
-        let mut found =
-            node.parent.and_then(|p| stacks.get(p.index())).copied().unwrap_or_default();
-        if let Some(module) = recording.frame(node.frame).module {
-            join(&mut found, &modules[module.index()]);
-        }
-        stacks.push(found);
+        let found = node.parent.and_then(|p| stacks.get(p.index())).copied().unwrap_or_default();
+        let module = recording.frame(node.frame).module;
+        stacks.push(module.map_or(found, |module| found.with(modules[module.index()])));
     }
     stacks
 }

@@ -12,10 +12,10 @@ pub(crate) mod compiled;
 mod counters;
 mod doing;
 mod facts;
-pub(crate) mod families;
 mod faults;
 mod helpers;
 mod idle;
+mod known;
 mod locks;
 pub(crate) mod loops;
 mod managed;
@@ -41,12 +41,13 @@ use culprit_model::{
 pub(crate) use chain::{Chain, IntervalId, Segment, SegmentId};
 pub(crate) use chores::{Chore, ChoreTime, Chores};
 pub(crate) use counters::Counters;
+pub(crate) use culprit_engine::names::Family;
 pub(crate) use doing::Doing;
 use doing::Doings;
 pub(crate) use facts::distrusted;
-pub(crate) use families::Family;
 pub(crate) use faults::Faults;
 use helpers::Helpers;
+pub(crate) use known::{Known, KnownFrames};
 use locks::Locks;
 pub(crate) use loops::{Loop, Loops};
 use managed::Managed;
@@ -71,6 +72,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) recording: &'a Recording,
     /// Whose code its frames are.
     pub(crate) own: OwnCode,
+    /// What the names of its functions tell.
+    pub(crate) known: KnownFrames,
     /// What its stacks tell.
     pub(crate) stacks: Stacks,
     /// What library code they are in.
@@ -125,8 +128,13 @@ struct Chained {
 }
 
 impl Chained {
-    fn of(recording: &Recording, options: &Options, work: &WorkOfAll<'_>) -> Self {
-        let (stacks, lives) = (Stacks::of(recording), Lives::of(recording));
+    fn of(
+        recording: &Recording,
+        options: &Options,
+        known: &KnownFrames,
+        work: &WorkOfAll<'_>,
+    ) -> Self {
+        let (stacks, lives) = (Stacks::of(recording, known), Lives::of(recording));
         let locks = Locks::of(recording, &stacks);
         let serving = Serving::of(recording);
         let loops = Loops::of(recording, &lives, (&stacks, &locks), &serving);
@@ -156,16 +164,16 @@ impl Chained {
 impl<'a> Evidence<'a> {
     /// Computes everything; n log n in intervals.
     pub(crate) fn of(recording: &'a Recording, options: &Options) -> Self {
-        let work = WorkOfAll::of(recording);
+        let (work, known) = (WorkOfAll::of(recording), KnownFrames::of(recording));
         let ((own, chores, managed, sums_apart), chained) = side_by_side::both(
             || {
                 work.find_out();
                 let own = OwnCode::new(recording, &options.own);
-                let chores = Chores::of(recording);
+                let chores = Chores::of(recording, &known);
                 let managed = Managed::of(recording, &chores);
                 (own, chores, managed, Apart::of(recording))
             },
-            || Chained::of(recording, options, &work),
+            || Chained::of(recording, options, &known, &work),
         );
         let Chained { stacks, lives, locks, serving, loops, chain, doings } = chained;
         let chore_time = ChoreTime::of(&chain, &recording.intervals, &chores);
@@ -175,6 +183,7 @@ impl<'a> Evidence<'a> {
         let mut evidence = Self {
             recording,
             own,
+            known,
             stacks,
             chores,
             chore_time,

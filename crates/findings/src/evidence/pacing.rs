@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::{Cause, Interval, Recording, ThreadId, Time, WakeSource};
 
+use super::Family;
 use super::chain::IntervalId;
-use super::families::Family;
 use super::locks::Locks;
 use super::loops::{Loop, is_input};
 use super::serving::Serving;

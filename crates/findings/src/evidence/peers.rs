@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use culprit_engine::wakers::Lives;
 use culprit_model::{Cause, Interval, LossKind, Nanos, Recording, ThreadId, Time, WakeSource};
 
-use super::families::Family;
+use super::Family;
 use super::stacks::Stacks;
 
 /// Share of a thread's network waits at whose end exactly one other socket user must be on a CPU.

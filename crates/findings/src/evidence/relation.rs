@@ -6,8 +6,8 @@ use culprit_engine::wakers::is_descendant;
 use culprit_model::{Cause, Interval, MarkKind, ProcessId, Recording, ThreadId, WakeSource};
 
 use super::Evidence;
+use super::Family;
 use super::chain::is_pause;
-use super::families::Family;
 use super::stacks::WaitKind;
 
 /// What a thread depends on while it waits.

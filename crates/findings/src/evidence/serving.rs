@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::{Cause, Interval, MarkKind, ProcessId, Recording, Text, ThreadId, Time};
 
-use super::families::Family;
+use super::Family;
 use super::relation::executed;
 use super::stacks::Stacks;
 use super::work::Work;

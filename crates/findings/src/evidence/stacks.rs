@@ -4,11 +4,10 @@
 //! what its parent has and what its own frame adds. An exception or interrupt inside the kernel
 //! begins a new story: what the system call below it was doing says nothing about the wait above.
 
-use culprit_engine::own::script_origin;
-use culprit_model::{FrameId, Module, ModuleId, Recording, StackId};
+use culprit_engine::names::{Families, Family};
+use culprit_model::{FrameId, ModuleId, Recording, StackId};
 
-use super::compiled::known_as;
-use super::families::{Families, Family, of_kernel, of_user};
+use super::known::{Known, KnownFrames};
 
 /// How a lock-like wait was entered, by the library functions on the stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +40,6 @@ struct Told {
     entry: Option<FrameId>,
     /// True when that is still the common way in of all system calls.
     gate: bool,
-    /// True when the innermost system call gives data to somebody.
-    writes: bool,
     /// Number of user frames.
     depth: u32,
     /// Innermost loop of an interpreter.
@@ -57,7 +54,6 @@ struct FrameTold {
     families: Families,
     kernel: bool,
     inlined: bool,
-    writes: bool,
     module: Option<ModuleId>,
     unnamed: bool,
 }
@@ -83,10 +79,9 @@ pub(crate) fn with_any(recording: &Recording, wanted: impl Fn(FrameId) -> bool) 
 
 impl Stacks {
     /// Decides every stack; linear in frames and stacks.
-    pub(crate) fn of(recording: &Recording) -> Self {
-        let frames: Vec<_> = (0..recording.frames.len())
-            .map(|i| frame_told(recording, FrameId::from_index(i)))
-            .collect();
+    pub(crate) fn of(recording: &Recording, known: &KnownFrames) -> Self {
+        let ids = (0..recording.frames.len()).map(FrameId::from_index);
+        let frames: Vec<_> = ids.map(|id| frame_told(recording, known.get(id), id)).collect();
         let mut told: Vec<Told> = Vec::with_capacity(recording.stacks.len());
         for node in &recording.stacks {
             let parent = node.parent.and_then(|p| told.get(p.index())).copied().unwrap_or_default();
@@ -146,7 +141,7 @@ impl Stacks {
     /// True when the stack is inside a system call that gives data to somebody: a wait there is for
     /// room, not for input.
     pub(crate) fn writes(&self, stack: Option<StackId>) -> bool {
-        self.told(stack).writes
+        self.in_family(stack, Family::Sends)
     }
 
     /// The innermost loop of an interpreter that runs the program's code.
@@ -160,36 +155,20 @@ impl Stacks {
     }
 }
 
-fn frame_told(recording: &Recording, id: FrameId) -> FrameTold {
+fn frame_told(recording: &Recording, known: Known, id: FrameId) -> FrameTold {
     let frame = recording.frame(id);
-    let module = frame.module.map(|m| recording.module(m));
-    let kernel = module.is_some_and(Module::is_kernel);
-    let families = if kernel {
-        of_kernel(&frame.function)
-    } else if module.is_some_and(|module| script_origin(module).is_some()) {
-        // A script's `read` or `sleep` is no function of the C library.
-        Families::NONE
-    } else {
-        let (function, module) = known_as(frame, module);
-        of_user(&function, module)
-    };
+    // A script's `read` or `sleep` is no function of the C library.
+    let families = if known.script.is_some() { Families::NONE } else { known.families };
     // An unnamed frame is nothing to look at while a named one is near.
     let unnamed = frame.function.as_str() == "?";
     let families = if unnamed { families.with(Families::of(Family::Wrapper)) } else { families };
     FrameTold {
         families,
-        kernel,
+        kernel: known.kernel,
         inlined: frame.inlined,
-        writes: kernel && writes(&frame.function),
         module: frame.module,
         unnamed,
     }
-}
-
-/// True for the kernel's functions that give data to a pipe or socket.
-fn writes(function: &str) -> bool {
-    let names = ["pipe_write", "sys_write", "do_writev", "sys_sendto", "sys_sendmsg"];
-    names.iter().any(|name| function.ends_with(name))
 }
 
 /// What a stack tells when `frame` is called from a stack that told `parent`.
@@ -211,7 +190,6 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
             families: inherited.with(own.families),
             entry: if enters { Some(frame) } else { parent.entry },
             gate: enters && own.families.has(Family::Gate),
-            writes: own.writes || (parent.writes && !boundary),
             ..parent
         };
     }
@@ -244,7 +222,6 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
         code: if wrapper && own.inlined { parent.code } else { Some(frame) },
         entry: None,
         gate: false,
-        writes: false,
         depth: parent.depth + 1,
         looping,
         interpreter,
@@ -268,16 +245,12 @@ fn joined(outer: Option<WaitKind>, inner: Option<WaitKind>) -> Option<WaitKind> 
 /// inside the linker, the resolver, a scheduler's idle part, the program itself, a pause, the slow way
 /// through a lock or the look for the time zone is true for everything below it.
 fn user_part(families: Families) -> Families {
-    let kept = [
-        Family::Link,
-        Family::TimeZone,
-        Family::Resolver,
-        Family::Scheduler,
-        Family::Launched,
-        Family::Pause,
-        Family::TaskLock,
-    ];
-    kept.into_iter()
-        .filter(|family| families.has(*family))
-        .fold(Families::NONE, |kept, family| kept.with(Families::of(family)))
+    const KEPT: Families = Families::of(Family::Link)
+        .with(Families::of(Family::TimeZone))
+        .with(Families::of(Family::Resolver))
+        .with(Families::of(Family::Scheduler))
+        .with(Families::of(Family::Launched))
+        .with(Families::of(Family::Pause))
+        .with(Families::of(Family::TaskLock));
+    families.and(KEPT)
 }

@@ -16,8 +16,8 @@ use std::sync::OnceLock;
 use culprit_engine::wakers::Lives;
 use culprit_model::{Cause, Interval, Nanos, ProcessId, Recording, ThreadId, Time};
 
+use super::Family;
 use super::chain::Segment;
-use super::families::Family;
 use super::locks::Locks;
 use super::stacks::Stacks;
 

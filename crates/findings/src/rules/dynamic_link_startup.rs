@@ -7,9 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Interval, Module, ModuleId, Nanos, ProcessId, Recording, Text};
+use culprit_engine::names::{Families, Family};
+use culprit_model::{Interval, ModuleId, Nanos, ProcessId, Recording, Text};
 
-use crate::evidence::{Doing, Evidence, Family, SegmentId};
+use crate::evidence::{Doing, Evidence, Known, SegmentId};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Specificity, Threshold, fact};
 use crate::tally;
 
@@ -91,21 +92,16 @@ impl Rule for DynamicLinkStartup {
 fn before_main(evidence: &Evidence<'_>) -> Vec<bool> {
     let recording = evidence.recording;
     let mut told: Vec<Option<bool>> = Vec::with_capacity(recording.stacks.len());
-    for (row, node) in recording.stacks.iter().enumerate() {
+    for node in &recording.stacks {
         let below = node.parent.and_then(|p| told.get(p.index()).copied()).flatten();
-        let frame = recording.frame(node.frame);
-        let module = frame.module.map(|m| recording.module(m));
-        let kernel = module.is_some_and(Module::is_kernel);
-        let name = module.map_or("", |m| m.name.as_str());
-        let stack = culprit_model::StackId::from_index(row);
+        let Known { kernel, families, module, .. } = evidence.known.get(node.frame);
         told.push(match below {
             _ if kernel => below,
-            None => Some(is_start(name, &frame.function)),
+            None => Some(is_start(families, module)),
+            // What musl's linker calls of the C library is in the same file.
             Some(below) => {
-                // What musl's linker calls of the C library is in the same file.
-                let linker = name.starts_with("ld-musl")
-                    || name.starts_with("ld")
-                        && evidence.stacks.in_family(Some(stack), Family::Link);
+                let linker = module.has(Family::Linker)
+                    && (module.has(Family::Musl) || families.has(Family::Link));
                 Some(below && linker)
             }
         });
@@ -114,16 +110,13 @@ fn before_main(evidence: &Evidence<'_>) -> Vec<bool> {
 }
 
 /// True for the function in which a dynamic linker begins. That of musl is the C library too, whose
-/// other functions are roots where a stack is cut.
-fn is_start(module: &str, function: &str) -> bool {
-    if module.starts_with("ld-musl") {
-        return function.starts_with("_dlstart") || function.starts_with("__dls");
+/// other functions are roots where a stack is cut. Of other linkers, functions that running code enters
+/// are roots as well where stacks are cut.
+const fn is_start(function: Families, module: Families) -> bool {
+    if module.has(Family::Musl) {
+        return function.has(Family::LinkStart);
     }
-    // Where stacks are cut, functions that running code enters are roots as well.
-    const LATER: [&str; 5] =
-        ["__tls_get_addr", "_dl_runtime_resolve", "_dl_fixup", "_dl_tlsdesc", "_dl_catch"];
-    ["ld-linux", "ld64.so", "ld.so", "ld-2."].iter().any(|name| module.starts_with(name))
-        && !LATER.iter().any(|name| function.starts_with(name))
+    module.has(Family::Linker) && !function.has(Family::LinkLater)
 }
 
 fn told(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Claim {

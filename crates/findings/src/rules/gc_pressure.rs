@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use culprit_model::{Basis, FrameId, Nanos, ProcessId, Text};
 
 use crate::chore;
-use crate::evidence::{Chore, Evidence, Segment, SegmentId};
+use crate::evidence::{Chore, Evidence, Family, Segment, SegmentId};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold, fact};
 use crate::tally;
 
@@ -186,9 +186,7 @@ fn is_busy_otherwise(evidence: &Evidence<'_>, segment: &Segment) -> bool {
     let Some(stack) = stack else { return false };
     let recording = evidence.recording;
     recording.stack(stack).any(|frame| {
-        let frame = recording.frame(frame);
-        let module = frame.module.map(|m| &recording.module(m).name);
-        module.is_some_and(|name| name.starts_with("libjvm")) && frame.function.as_str() != "?"
+        evidence.known.is(frame, Family::Jvm) && recording.frame(frame).function.as_str() != "?"
     })
 }
 

@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use culprit_engine::names::{Families, library};
 use culprit_model::{Basis, Cause, FrameId, LossKind, Nanos, Severity, StackId, Text};
 
 use crate::evidence::chores::Chores;
-use crate::evidence::families::TRAPS;
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::tally::{self, Tally};
@@ -218,7 +218,7 @@ fn most_of(evidence: &Evidence<'_>, own: &Tally<Text>, wanted: impl Fn(&Doing) -
 
 /// True for what the recorder's own probes make a program do; what they cost is told elsewhere.
 fn is_trap(evidence: &Evidence<'_>, function: FrameId) -> bool {
-    TRAPS.contains(&evidence.recording.frame(function).function.as_str())
+    evidence.known.is(function, Family::Trap)
 }
 
 /// A function's time with what it calls.
@@ -315,7 +315,7 @@ fn user_frames(evidence: &Evidence<'_>, stack: StackId) -> Vec<FrameId> {
 /// True for functions in which programs and threads begin: all time goes through them.
 fn is_entry(name: &str) -> bool {
     let function = name.split_once('!').map_or(name, |(_, f)| f);
-    function == "main" || function.starts_with("__rust_begin_short") || function.contains("::main")
+    library(function, Families::NONE).has(Family::Entry)
 }
 
 /// A claim of a function's time; `words` are said behind its name and at the end.

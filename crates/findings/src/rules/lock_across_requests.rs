@@ -30,7 +30,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 request of its own client meanwhile. The cost is that time, whatever the client does in it.",
     not_reported: &["a server's thread that waits for work while no client waits for an answer"],
     why: "A transaction keeps its locks until it ends. Time between its statements counts, too: \
-          computing, other services, a person who thinks. Whoever needs the same lock waits for all of it.",
+          computing, other services, a person who thinks. Everybody who needs the same lock waits for all of it.",
     fix: &[
         "Do the slow work before the transaction begins or after it has ended.",
         "Change the contended row last, right before the commit.",

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use culprit_model::{Cause, Evidence as Fact, Nanos, ProcessId, Text, counter_names};
 
-use crate::evidence::stacks::with_any;
 use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold, fact};
 use crate::tally;
@@ -81,32 +80,6 @@ const MAX_MESSAGES: f64 = 0.5;
 
 const WRITE: &str = "write";
 
-/// The C library's functions that write.
-const WRITERS: [&str; 9] = [
-    "write",
-    "__write",
-    "__libc_write",
-    "__write_nocancel",
-    "pwrite",
-    "pwrite64",
-    "__libc_pwrite64",
-    "writev",
-    "pwritev",
-];
-
-/// Parts of the names of the kernel's and of runtimes'.
-const WRITING: [&str; 9] = [
-    "sys_write",
-    "sys_pwrite",
-    "vfs_write",
-    "vfs_iter_write",
-    "do_writev",
-    "do_pwritev",
-    "fs_write",
-    "fs::Write",
-    "writeSync",
-];
-
 /// Callers that are listed.
 const LISTED: usize = 3;
 
@@ -119,10 +92,9 @@ const WAYS: [(&str, &str, &str); 2] = [
 impl Rule for SmallIo {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let calling = evidence.doing(|d| calls(evidence, d));
-        let writes = writes(evidence);
         tally::by(evidence, &calling, |s| Some(evidence.process(evidence.of_segment(s).thread)))
             .into_iter()
-            .filter_map(|t| told(evidence, &writes, t.key, &t.segments))
+            .filter_map(|t| told(evidence, t.key, &t.segments))
             .collect()
     }
 }
@@ -132,14 +104,6 @@ fn calls(evidence: &Evidence<'_>, doing: &Doing) -> bool {
     let within = |family| evidence.stacks.in_family(doing.stack, family);
     let around = doing.cause == Cause::CpuUser && within(Family::ReadCall);
     doing.cause.is_cpu() && within(Family::ReadWrite) || around
-}
-
-/// Whether each stack writes; the others read.
-fn writes(evidence: &Evidence<'_>) -> Vec<bool> {
-    with_any(evidence.recording, |frame| {
-        let name = evidence.recording.frame(frame).function.as_str();
-        WRITERS.contains(&name) || WRITING.iter().any(|part| name.contains(part))
-    })
 }
 
 /// The calls of one direction that a buffer would spare.
@@ -154,16 +118,9 @@ struct Small {
     callers: Vec<Caller>,
 }
 
-fn told(
-    evidence: &Evidence<'_>,
-    writes: &[bool],
-    process: ProcessId,
-    segments: &[SegmentId],
-) -> Option<Claim> {
-    let small: Vec<_> = WAYS
-        .into_iter()
-        .filter_map(|way| small(evidence, writes, process, segments, way))
-        .collect();
+fn told(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> Option<Claim> {
+    let small: Vec<_> =
+        WAYS.into_iter().filter_map(|way| small(evidence, process, segments, way)).collect();
     let most = small.iter().max_by_key(|small| small.calls)?;
     let callers = match &most.callers[..] {
         [] => "? makes".to_owned(),
@@ -198,14 +155,14 @@ fn told(
 /// The calls of one direction, where they are many and small.
 fn small(
     evidence: &Evidence<'_>,
-    writes: &[bool],
     process: ProcessId,
     segments: &[SegmentId],
     (way, calls, bytes): (&'static str, &str, &str),
 ) -> Option<Small> {
     let calls = evidence.counters.growth(Some(process), calls)?.value;
     let bytes = evidence.counters.growth(Some(process), bytes)?.value;
-    let of_way = |d: &Doing| d.stack.is_some_and(|stack| writes[stack.index()]) == (way == WRITE);
+    let writes = |d: &Doing| evidence.stacks.in_family(d.stack, Family::WriteCall);
+    let of_way = |d: &Doing| writes(d) == (way == WRITE);
     let of_way = evidence.doings.each(of_way);
     let mut times = evidence.doings.times(&evidence.chain, segments);
     times.iter_mut().zip(of_way).filter(|(_, own)| !own).for_each(|(time, _)| *time = Nanos::ZERO);

@@ -6,10 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Instruction, Interval, Nanos, ProcessId, Recording, StackId, Text, ThreadId};
+use culprit_model::{Instruction, Interval, Nanos, ProcessId, Text, ThreadId};
 
-use crate::evidence::stacks::with_any;
-use crate::evidence::{Doing, Evidence, SegmentId};
+use crate::evidence::{Doing, Evidence, Family, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold, fact};
 use crate::tally::{self, Tally};
 
@@ -28,17 +27,6 @@ const MIN_OTHERS: f64 = 0.10;
 
 /// How many of those that work meanwhile a finding lists.
 const LISTED: usize = 3;
-
-/// What yields to the scheduler: system calls by their name without the machine's prefix, and what
-/// libraries call theirs.
-const YIELDS: [&str; 6] = [
-    "sys_sched_yield",
-    "do_sched_yield",
-    "sched_yield",
-    "__sched_yield",
-    "thrd_yield",
-    "runtime.osyield",
-];
 
 pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "spin-wait",
@@ -95,8 +83,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 impl Rule for SpinWait {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        let yields = yielding(evidence.recording);
-        let spins = |d: &Doing| is_spinning(evidence, &yields, d);
+        let spins = |d: &Doing| is_spinning(evidence, d);
         let segments = evidence.doing(spins);
         let key = |i: &Interval| {
             let function = match evidence.instruction(&i.into()) {
@@ -112,20 +99,10 @@ impl Rule for SpinWait {
     }
 }
 
-/// Which stacks are in a call that yields to the scheduler.
-fn yielding(recording: &Recording) -> Vec<bool> {
-    with_any(recording, |frame| {
-        let name = recording.frame(frame).function.as_str();
-        let call = name.find("sys_sched_yield").map_or(name, |at| &name[at..]);
-        YIELDS.contains(&call)
-    })
-}
-
-fn is_spinning(evidence: &Evidence<'_>, yields: &[bool], doing: &Doing) -> bool {
+fn is_spinning(evidence: &Evidence<'_>, doing: &Doing) -> bool {
     let waits = |i: Instruction| matches!(i, Instruction::Spin | Instruction::Pause);
-    let yields = |stack: StackId| yields.get(stack.index()).copied() == Some(true);
     evidence.instruction(doing).is_some_and(waits)
-        || (doing.cause.is_cpu() && doing.stack.is_some_and(yields))
+        || (doing.cause.is_cpu() && evidence.stacks.in_family(doing.stack, Family::Yield))
 }
 
 fn told<K>(

@@ -43,9 +43,9 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Vec<Claim> {
 fn taker(evidence: &Evidence<'_>, stack: StackId) -> Option<FrameId> {
     let recording = evidence.recording;
     let name = |frame: &FrameId| recording.frame(*frame).function.as_str();
-    let is_lock = |name: &str| name.starts_with("sync.") || name.starts_with("internal/sync.");
-    let mut outside = recording.stack(stack).skip_while(|frame| !is_lock(name(frame)));
-    outside.find(|frame| !is_lock(name(frame)) && !name(frame).contains(".deferwrap"))
+    let is_lock = |frame: &FrameId| evidence.known.is(*frame, Family::TaskLockPackage);
+    let mut outside = recording.stack(stack).skip_while(|frame| !is_lock(frame));
+    outside.find(|frame| !is_lock(frame) && !name(frame).contains(".deferwrap"))
 }
 
 fn told(evidence: &Evidence<'_>, taker: FrameId, slow: &[SegmentId]) -> Option<Claim> {

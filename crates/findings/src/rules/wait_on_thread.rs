@@ -75,7 +75,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             what: "share of A's waiting in one wait, from which that is for its only job",
             value: ONLY_JOB,
             unit: "share",
-            reason: "With one hand-over, nothing shows that several threads could have worked. At half, \
+            reason: "With one job, nothing shows that several threads could have worked. At half, \
                      two jobs of equal length would count as one.",
             source: "definition",
         },

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use culprit_findings::{
-    HIGH_SHARE, LOW_SHARE, MEDIUM_SHARE, MIN_CONFIDENCE, MIN_SHARE, RuleDoc, Threshold, catalogue,
+    Caller, HIGH_SHARE, LOW_SHARE, MEDIUM_SHARE, MIN_CONFIDENCE, MIN_SHARE, RuleDoc, Threshold,
+    callers, catalogue,
 };
 use culprit_model::Nanos;
 
@@ -56,6 +57,27 @@ fn page(doc: &RuleDoc, text: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
+const CALLERS_HEAD: &str = "
+## Known callers
+
+A finding starts with advice for who asks for its time, where at least half of that time passes below
+functions that are known. A stack must show them: Culprit never goes by the name of a program.";
+
+fn caller_page(caller: &Caller, text: &mut String) -> std::fmt::Result {
+    let quoted = |names: &[&str]| {
+        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        names.join(", ")
+    };
+    writeln!(text, "\n### {}\n\n{}\n", caller.id, caller.why)?;
+    writeln!(text, "- **With.** {}", quoted(&caller.findings))?;
+    writeln!(text, "- **Recognised by functions.** {}", quoted(&caller.inside))?;
+    if !caller.modules.is_empty() {
+        writeln!(text, "- **Or by modules.** {}", quoted(&caller.modules))?;
+    }
+    list(text, "What to do", &caller.fix)?;
+    writeln!(text, "- **Source.** {}", caller.source)
+}
+
 /// The value of a threshold as people read it.
 fn value(threshold: &Threshold) -> String {
     let number = threshold.value;
@@ -95,6 +117,8 @@ fn written() -> Result<String, std::fmt::Error> {
             page(doc, &mut text)?;
         }
     }
+    writeln!(text, "{CALLERS_HEAD}")?;
+    callers().iter().try_for_each(|caller| caller_page(caller, &mut text))?;
     Ok(text)
 }
 

@@ -7,11 +7,7 @@ use culprit_model::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::causes::source_name;
-
-/// Functions in which threads start. A stack that ends in one of them is whole.
-const STARTS: [&str; 7] =
-    ["_start", "start_thread", "clone", "clone3", "__clone", "__clone3", "__libc_start_main"];
+use crate::names::{Families, Family, library, source_name};
 
 /// What one stack looks like to the interpreter.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,7 +47,8 @@ impl Joiner {
         // The compiler may have split the loop: `loop.cold`.
         let is_loop = |frame: &Frame| names.contains(source_name(&frame.function));
         let is_loop = recording.frames.iter().map(is_loop);
-        let is_start = recording.frames.iter().map(|f| STARTS.contains(&f.function.as_str()));
+        let starts = |f: &Frame| library(&f.function, Families::NONE).has(Family::Start);
+        let is_start = recording.frames.iter().map(starts);
         let kernel: Vec<bool> = recording.modules.iter().map(Module::is_kernel).collect();
         let of_kernel = |module: ModuleId| kernel.get(module.index()) == Some(&true);
         let is_kernel = recording.frames.iter().map(|frame| frame.module.is_some_and(of_kernel));

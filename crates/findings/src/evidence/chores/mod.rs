@@ -13,21 +13,20 @@
 //! `printf` writes is no formatting), except that memory comes from the kernel; so does an exception,
 //! whose way up through the frames costs more than all that the library did before it threw.
 //!
-//! The names are data (`names`), looked up in `table`.
+//! The names are data: [`culprit_engine::names`].
 
-mod names;
-mod table;
+mod words;
 
 use std::collections::BTreeMap;
 
-use culprit_engine::own::{CodeOrigin, script_origin};
-use culprit_model::{FrameId, Interval, Module, ModuleId, Nanos, Recording, StackId};
+use culprit_engine::names::{Families, Family, plain};
+use culprit_engine::own::CodeOrigin;
+use culprit_model::{FrameId, Interval, ModuleId, Nanos, Recording, StackId};
 
 use super::chain::{Chain, SegmentId};
-use super::compiled::{is_compiled_at_run_time, known_as};
-use super::families::{Family, TRAPS, of_kernel, of_user};
-use names::LIBRARY_MODULES;
-use table::{Table, is_jvm, is_python, plain, worded};
+use super::compiled::is_compiled_at_run_time;
+use super::known::{Known, KnownFrames};
+use words::worded;
 
 /// What library code works at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,20 +122,12 @@ struct FrameTold {
     /// In a module of libraries and runtimes.
     stock: bool,
     shared: bool,
-    plumbing: bool,
-    /// By its name a wrapper of a system call, also where it is linked statically.
-    wrapper: bool,
-    sorts: bool,
     generated: bool,
     kernel: bool,
-    boundary: bool,
-    trap: bool,
     library: bool,
     interpreter: bool,
-    worker: bool,
-    calls_back: bool,
-    throws: bool,
-    runtime: bool,
+    /// By its name and module.
+    families: Families,
 }
 
 /// What library code every stack of a recording is in.
@@ -181,12 +172,10 @@ impl ChoreTime {
 }
 
 impl Chores {
-    /// Decides every stack; each frame's name is looked up once.
-    pub(crate) fn of(recording: &Recording) -> Self {
-        let table = Table::new();
-        let frames: Vec<_> = (0..recording.frames.len())
-            .map(|i| frame_told(recording, &table, FrameId::from_index(i)))
-            .collect();
+    /// Decides every stack; linear in frames and stacks.
+    pub(crate) fn of(recording: &Recording, known: &KnownFrames) -> Self {
+        let ids = (0..recording.frames.len()).map(FrameId::from_index);
+        let frames: Vec<_> = ids.map(|id| frame_told(recording, known.get(id), id)).collect();
         let mut told: Vec<Told> = Vec::with_capacity(recording.stacks.len());
         for node in &recording.stacks {
             let parent = node.parent.and_then(|p| told.get(p.index())).copied().unwrap_or_default();
@@ -214,7 +203,7 @@ impl Chores {
 
     /// True for a function of a managed runtime, by which it runs whatever a program consists of.
     pub(crate) fn is_runtime(&self, frame: FrameId) -> bool {
-        self.frame(frame).runtime
+        self.frame(frame).families.has(Family::Runtime)
     }
 
     /// True for code that a runtime generated.
@@ -272,14 +261,16 @@ impl Chores {
     /// True for a function of the application that has a name.
     pub(crate) fn is_application(&self, frame: FrameId) -> bool {
         let told = self.frame(frame);
-        told.named && !told.plumbing && !self.is_library(frame)
+        told.named && !told.families.has(Family::Plumbing) && !self.is_library(frame)
     }
 
     /// True for a function with a name of a package that the application uses: neither a runtime's nor the
     /// system's, nor one that every program calls.
     pub(crate) fn is_package(&self, frame: FrameId) -> bool {
         let told = self.frame(frame);
-        let of_system = told.kernel || told.stock || told.runtime || told.plumbing || told.wrapper;
+        let other = [Family::Runtime, Family::Plumbing, Family::Wrapper];
+        let of_system =
+            told.kernel || told.stock || other.into_iter().any(|family| told.families.has(family));
         told.named && told.library && !of_system && told.chore.is_none()
     }
 
@@ -296,7 +287,7 @@ fn owner(frames: &[FrameTold], parent: Told, frame: FrameId) -> Option<Owner> {
     let of_above = |wanted: fn(&FrameTold) -> bool| {
         above.filter(|owner| owner.application && wanted(&frames[owner.frame.index()]))
     };
-    if own.plumbing {
+    if own.families.has(Family::Plumbing) {
         // Generated code has a name only where the runtime gave it one; other callers do not know
         // what the runtime runs for them.
         return of_above(|caller| caller.generated);
@@ -307,7 +298,7 @@ fn owner(frames: &[FrameTold], parent: Told, frame: FrameId) -> Option<Owner> {
         let inside = if own.stock { of_above(|_| true).or(same) } else { None };
         return inside.or_else(|| same.filter(|_| own.shared));
     }
-    if own.library || own.wrapper || own.chore.is_some() {
+    if own.library || own.families.has(Family::Wrapper) || own.chore.is_some() {
         return of_above(|_| true).or(Some(Owner { frame, application: false }));
     }
     Some(Owner { frame, application: true })
@@ -317,15 +308,16 @@ fn owner(frames: &[FrameTold], parent: Told, frame: FrameId) -> Option<Owner> {
 fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
     if own.kernel {
         // Faults and interrupts are part of what they interrupt; system calls are not.
-        let in_call = parent.in_call.or(Some(!own.boundary));
+        let in_call = parent.in_call.or(Some(!own.families.has(Family::Boundary)));
         // A recorder's probe stopped the program here: nothing that the library does.
-        let doing = parent.doing.filter(|_| !own.trap);
+        let doing = parent.doing.filter(|_| !own.families.has(Family::Trap));
         return Told { doing, in_call, ..parent };
     }
-    let calls_back = |d: &Doing| own.calls_back && d.chore == Chore::Generate;
-    let parent_doing = parent.doing.filter(|d| !own.throws && !calls_back(d));
+    let calls_back = |d: &Doing| own.families.has(Family::CallsBack) && d.chore == Chore::Generate;
+    let parent_doing = parent.doing.filter(|d| !own.families.has(Family::Throws) && !calls_back(d));
     let more = |chore: Chore| parent_doing.is_none_or(|d| chore.rank() > d.chore.rank());
-    let sorting = own.sorts || parent.sorting && (own.library || own.chore.is_some());
+    let sorting =
+        own.families.has(Family::Sorts) || parent.sorting && (own.library || own.chore.is_some());
     let moved = |c: Chore| sorting && c == Chore::Copy;
     let doing = match own.chore.filter(|c| more(*c) && !moved(*c)) {
         Some(chore) => Some(Doing { chore, entry: frame, caller: parent.application }),
@@ -334,68 +326,60 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
     let application =
         if own.library || own.chore.is_some() { parent.application } else { Some(frame) };
     let interpreted = parent.interpreted || own.interpreter;
-    let worker = parent.worker || own.worker;
+    let worker = parent.worker || own.families.has(Family::RuntimeWorker);
     Told { doing, application, in_call: None, interpreted, sorting, worker, ..parent }
 }
 
-fn frame_told(recording: &Recording, table: &Table, id: FrameId) -> FrameTold {
-    let frame = recording.frame(id);
-    let module = frame.module.map(|m| recording.module(m));
-    if module.is_some_and(Module::is_kernel) {
-        let boundary = of_kernel(&frame.function).has(Family::Boundary);
-        let trap = TRAPS.contains(&frame.function.as_str());
-        return FrameTold { kernel: true, boundary, trap, ..FrameTold::default() };
-    }
-    let origin = module.and_then(script_origin);
-    if origin == Some(CodeOrigin::Own) {
-        // The program's own functions have any names: the tables say nothing about them.
-        return FrameTold {
-            module: frame.module,
-            named: frame.function.as_str() != "?",
-            generated: true,
-            worded: worded(plain(&frame.function)),
-            ..FrameTold::default()
-        };
-    }
-    let compiled = is_compiled_at_run_time(frame, module);
-    let (function, module) = known_as(frame, module);
-    let families = of_user("", module);
-    let chore = table.chore(&function, module);
-    let stock = families.has(Family::Wrapper)
-        || LIBRARY_MODULES.iter().any(|m| module.starts_with(m))
-        || is_python(module);
-    let library = stock || origin.is_some() || table.is_library(&function);
-    FrameTold {
-        module: frame.module,
-        named: frame.function.as_str() != "?",
-        stock,
-        shared: module.contains(".so"),
-        generated: compiled || module == "[jit]",
-        wrapper: of_user(&function, module).has(Family::Wrapper),
-        plumbing: table.is_plumbing(&function),
-        sorts: table.sorts(&function),
-        chore,
-        worded: if library { None } else { worded(plain(&function)) },
-        interpreter: is_python(module),
-        worker: table.is_worker(&function),
-        runtime: is_runtime(&function, module),
-        calls_back: table.calls_back(&function),
-        throws: table.throws(&function),
-        library,
-        ..FrameTold::default()
-    }
+/// Chores by the family of their functions.
+const CHORES: [(Family, Chore); 11] = [
+    (Family::Dates, Chore::Dates),
+    (Family::Cases, Chore::Cases),
+    (Family::Regex, Chore::Regex),
+    (Family::Serialize, Chore::Serialize),
+    (Family::Numbers, Chore::Numbers),
+    (Family::Growth, Chore::Growth),
+    (Family::Hash, Chore::Hash),
+    (Family::Allocate, Chore::Allocate),
+    (Family::Copy, Chore::Copy),
+    (Family::Collect, Chore::Collect),
+    (Family::Generate, Chore::Generate),
+];
+
+/// The chore of a user function; the one that says most where several claim it.
+pub(super) fn chore(families: Families) -> Option<Chore> {
+    let own = CHORES.iter().filter(|(family, _)| families.has(*family));
+    own.map(|(_, chore)| *chore).max_by_key(|chore| chore.rank())
 }
 
-/// True for a managed runtime's code, its modules and what it generates for itself. Extension modules
-/// of CPython are its own too; packages' modules are not told apart from them.
-fn is_runtime(function: &str, module: &str) -> bool {
-    is_python(module)
-        || is_jvm(module)
-        || module == "node"
-        || module.starts_with("libnode.")
-        || module.starts_with("libcoreclr")
-        || ["Builtins_", "Builtin:", "BytecodeHandler:", "Stub:", "StubRoutines", "RegExp:"]
-            .iter()
-            .any(|p| function.starts_with(p))
-        || matches!(function, "Interpreter" | "?")
+fn frame_told(recording: &Recording, known: Known, id: FrameId) -> FrameTold {
+    let frame = recording.frame(id);
+    let Known { families, module, .. } = known;
+    let told = FrameTold {
+        families,
+        kernel: known.kernel,
+        module: frame.module,
+        named: frame.function.as_str() != "?",
+        ..FrameTold::default()
+    };
+    if known.kernel {
+        return FrameTold { module: None, named: false, ..told };
+    }
+    if known.script == Some(CodeOrigin::Own) {
+        return FrameTold { generated: true, worded: worded(plain(&frame.function)), ..told };
+    }
+    let row = frame.module.map(|m| recording.module(m));
+    let compiled = is_compiled_at_run_time(frame, row);
+    let name = row.filter(|_| !compiled).map_or("", |module| module.name.as_str());
+    let stock = module.has(Family::Wrapper) || module.has(Family::Stock);
+    let library = stock || known.script.is_some() || families.has(Family::Library);
+    FrameTold {
+        stock,
+        shared: name.contains(".so"),
+        generated: compiled || name == "[jit]",
+        chore: chore(families),
+        worded: if library { None } else { worded(plain(&frame.function)) },
+        interpreter: module.has(Family::Python),
+        library,
+        ..told
+    }
 }

@@ -8,8 +8,8 @@
 /// The name as the source has it.
 ///
 /// ```
-/// assert_eq!(culprit_engine::causes::source_name("__mutex_lock.constprop.0"), "__mutex_lock");
-/// assert_eq!(culprit_engine::causes::source_name("do_wait"), "do_wait");
+/// assert_eq!(culprit_engine::names::source_name("__mutex_lock.constprop.0"), "__mutex_lock");
+/// assert_eq!(culprit_engine::names::source_name("do_wait"), "do_wait");
 /// ```
 #[must_use]
 pub fn source_name(symbol: &str) -> &str {
@@ -21,7 +21,7 @@ pub fn source_name(symbol: &str) -> &str {
 
 /// Whether `name` is what `pattern` says; `*` stands for any text, also none.
 #[must_use]
-pub fn matches(pattern: &str, name: &str) -> bool {
+pub(super) fn matches(pattern: &str, name: &str) -> bool {
     // Most of the many names that each pattern is held against differ from it in the first letter.
     let begins = pattern.as_bytes().first().copied().filter(|first| *first != b'*');
     if begins.is_some() && begins != name.as_bytes().first().copied() {
