@@ -398,9 +398,9 @@ fn a_reset_of_one_name_needs_a_mapping_and_is_a_finding_else() {
     assert_eq!(effective(&configuration), ["web.LEVEL=info < compose.yaml:3"]);
     assert_eq!(
         findings(&configuration),
-        ["config-target-missing web.LEVEL", "config-target-missing web.GONE"]
+        ["config-target-missing web.GONE", "config-target-missing web.LEVEL"]
     );
     let said: Vec<&str> = configuration.findings.iter().map(|one| one.why.as_str()).collect();
-    assert!(said[0].contains("stands in a list or in several files: compose.yaml"), "{said:?}");
-    assert!(said[1].contains("no weaker file sets it"), "{said:?}");
+    assert!(said[1].contains("stands in a list or in several files: compose.yaml"), "{said:?}");
+    assert!(said[0].contains("no weaker file sets it"), "{said:?}");
 }

@@ -320,7 +320,7 @@ fn version_8_has_one_folder_of_patches_and_no_rule_that_is_always_defined() {
         inspected("sitecore-8", &files, &[])
     };
     let found = of(web);
-    assert_eq!(values(&found, TIMEOUT), [format!("{TIMEOUT}=2 < App_Config/Include/a.config:7")]);
+    assert_eq!(values(&found, TIMEOUT), [format!("{TIMEOUT}=2 < App_Config/Include/a.config:3")]);
     assert!(
         findings(&found).iter().any(|one| one.starts_with("config-undefined-rule")),
         "{:?}",
