@@ -78,9 +78,9 @@ fn kinds(lab: &Lab) -> Vec<Kind> {
         let words = ["java", "-cp", &classes, "Reads"].map(str::to_owned);
         add("Java", words.to_vec(), &["get"]);
     }
-    for version in ["3.1", "8"] {
+    for (name, version) in [(".NET 3.1", "3.1"), (".NET 8", "8")] {
         match dotnet(lab, version) {
-            Ok(command) => add(&format!(".NET {version}"), command, &["get"]),
+            Ok(command) => add(name, command, &["get"]),
             Err(missing) => skip(".NET", &missing),
         }
     }

@@ -89,6 +89,10 @@ fn starts(path: &str) -> Recording {
             Cause::CpuKernel,
             &format!("main;{path};fork;k:__x64_sys_fork;k:kernel_clone"),
         );
+        let child = scene.program("job", Some(main), scene.now_ms(main));
+        let exec = "libc.so.6!execve;k:__x64_sys_execve;k:load_elf_binary";
+        scene.run(child, 1, Cause::CpuKernel, exec);
+        scene.wait(main, 1, Cause::Child, "main;libc.so.6!wait4;k:do_wait", End::By(child));
         scene.run(main, 1, Cause::CpuUser, "main;work");
     }
     scene.done()
