@@ -56,10 +56,6 @@ pub(crate) enum Role {
     Maps,
     /// Switches, forks, exits, names.
     Accounting,
-    /// The same without switches, where [`Role::Switches`] has these.
-    Lives,
-    /// Switches alone, where the recorder may leave them to [`Role::Switch`] while there are very many.
-    Switches,
     /// Mappings of data, to name the file that a page fault touched.
     DataMaps,
     /// Never fires: owns a ring that other events write into.
@@ -115,7 +111,7 @@ impl Role {
     pub(crate) const fn stream(self) -> Stream {
         match self {
             Self::Maps => Stream::Maps,
-            Self::Accounting | Self::Lives | Self::Switches | Self::Switch => Stream::Accounting,
+            Self::Accounting | Self::Switch => Stream::Accounting,
             Self::SwitchStack => Stream::Stacks,
             Self::Probe(_)
             | Self::ProbeDump
@@ -341,9 +337,8 @@ impl EventSpec {
                 attr.set_mmap2(1);
             }
             Role::DataMaps => attr.set_mmap_data(1),
-            Role::Switches => attr.set_context_switch(1),
-            Role::Accounting | Role::Lives => {
-                attr.set_context_switch(u64::from(self.role == Role::Accounting));
+            Role::Accounting => {
+                attr.set_context_switch(1);
                 attr.set_task(1);
                 attr.set_comm(1);
                 attr.set_comm_exec(1);

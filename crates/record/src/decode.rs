@@ -211,11 +211,6 @@ pub(crate) fn is_switch(header: u64) -> bool {
     matches!(kind(header), sys::PERF_RECORD_SWITCH | sys::PERF_RECORD_SWITCH_CPU_WIDE)
 }
 
-/// Whether a record with this header is a sample. In the accounting that is a traced switch of any thread.
-pub(crate) fn is_sample(header: u64) -> bool {
-    kind(header) == sys::PERF_RECORD_SAMPLE
-}
-
 /// Decodes the record that `head` found in `chunk`.
 ///
 /// # Errors

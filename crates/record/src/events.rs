@@ -1,8 +1,5 @@
 //! Which events a recording uses: the event set of each rung, as data.
 //!
-//! While a CPU switches more often than stacks are taken for, the tracepoint alone tells of its
-//! switches: the reader stops its switch records (`pace`).
-//!
 //! The set is the cheapest one that was found to give exact times, a stack at every switch out
 //! and wakers (docs/recorder-cost.md): switch records in a ring of their own; one
 //! context-switches sample a switch; `sched_waking` split by a filter on the interrupt bits, so
@@ -103,12 +100,9 @@ impl EventChoice<'_> {
         let chain = Fields { callchain: true, ..Fields::default() };
         let mut events = vec![
             self.target(Role::Maps, sys::PERF_COUNT_SW_DUMMY, Fields::default()),
-            self.target(self.accounting(), sys::PERF_COUNT_SW_DUMMY, Fields::default()),
+            self.target(Role::Accounting, sys::PERF_COUNT_SW_DUMMY, Fields::default()),
             EventSpec { rate: self.clock_rate(), ..self.clock(chain) },
         ];
-        if self.accounting() == Role::Lives {
-            events.push(self.target(Role::Switches, sys::PERF_COUNT_SW_DUMMY, Fields::default()));
-        }
         if self.kernel {
             events.extend(self.switch_events(chain));
         }
@@ -128,12 +122,6 @@ impl EventChoice<'_> {
             events.extend(self.waker_events(points));
         }
         events
-    }
-
-    /// Switch records have an event of their own where the scheduler's tracepoint tells the same and the
-    /// reader can stop them: both at each switch cost a pinned pair a fifth of its time.
-    fn accounting(&self) -> Role {
-        if self.paced && self.wakers.is_some() { Role::Lives } else { Role::Accounting }
     }
 
     fn dump(&self) -> Option<(Fields, u32)> {

@@ -82,8 +82,6 @@ pub(crate) struct Handler {
     pub(crate) instants: Instants,
     /// Some switches are left without a stack on purpose now.
     pub(crate) thinned: bool,
-    /// Switches with a stack of their own while some are left without one.
-    pub(crate) own_stacks: u64,
     /// Probes by number.
     pub(crate) probes: Vec<Probe>,
     /// Probes that have a twin.
@@ -134,7 +132,6 @@ impl Handler {
             instants: Instants::default(),
             wakers_lost: Time::START,
             thinned: false,
-            own_stacks: 0,
             probes: Vec::new(),
             twins: FxHashSet::default(),
             probe_owners: FxHashMap::default(),
@@ -240,12 +237,7 @@ impl Handler {
             Role::SocketAddressed => self.addressed(sample, time),
             Role::SocketState => self.socket_state(sample, time),
             Role::Door => self.door(sample, time),
-            Role::Maps
-            | Role::DataMaps
-            | Role::Accounting
-            | Role::Lives
-            | Role::Switches
-            | Role::Anchor => {}
+            Role::Maps | Role::DataMaps | Role::Accounting | Role::Anchor => {}
         }
     }
 

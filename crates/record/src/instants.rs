@@ -20,9 +20,6 @@
 //! idle loop restarts its tick, and between the switch and the record the recorder's own events
 //! start. Together that was 7 to 80 microseconds on the virtual machines where it was looked at.
 //!
-//! While a CPU switches so often that its wakeups are not traced (`reader`), a thread is on its queue as long
-//! after its waking as it was before at the least.
-//!
 //! An idle CPU may trace nothing; then the switch record has to do, less what such records were late
 //! by at the least where they were traced ([`Lags`]), and a thread that was woken meanwhile was so
 //! at the latest when that CPU stopped to idle.
@@ -111,10 +108,6 @@ pub(crate) struct Instants {
     to_switch: Lags,
     /// From the traced switch out of the idle loop to its record, of recorded threads.
     to_record: Lags,
-    /// From a waking to the wakeup on the same CPU, of all threads.
-    to_queue: Lags,
-    /// When wakeups were not traced, by CPU and beginning; none while that goes on.
-    without_wakeups: BTreeMap<(u32, Time), Option<Time>>,
 }
 
 /// The last [`LAGS`] of some lag, ns.
@@ -170,31 +163,10 @@ impl Instants {
         self.cpu(cpu).waking = Some((tid, time));
     }
 
-    /// Wakeups of a CPU are not traced in this time.
-    pub(crate) fn without_wakeups(&mut self, cpu: u32, from: Time, to: Option<Time>) {
-        self.without_wakeups.insert((cpu, from), to);
-    }
-
-    /// When a thread that is about to be woken gets onto the queue of its waker's CPU, where no wakeup tells it:
-    /// that also asks this CPU to reschedule.
-    pub(crate) fn queued(&mut self, cpu: u32, tid: i32, time: Time) -> Option<Time> {
-        let mut earlier = self.without_wakeups.range(..=(cpu, time));
-        let (key, to) = earlier.next_back()?;
-        if key.0 != cpu || to.is_some_and(|to| to <= time) {
-            return None;
-        }
-        let at = Time(time.0 + self.to_queue.least());
-        self.cpu(cpu).request = Some(Request { at, of: Some(tid) });
-        Some(at)
-    }
-
     /// A thread was put on a run queue by what runs on `cpu`.
     pub(crate) fn wakeup(&mut self, cpu: u32, woken: Woken, time: Time) -> Queued {
         let waking = self.cpu(cpu).waking.take_if(|(tid, _)| *tid == woken.tid);
         if woken.cpu == cpu {
-            if let Some((_, at)) = waking {
-                self.to_queue.learn(time.since(at).0);
-            }
             let asked = woken.flags & NEED_RESCHED != 0;
             self.cpu(cpu).request = asked.then_some(Request { at: time, of: None });
             return if waking.is_some() { Queued::Now } else { Queued::Apart };
@@ -279,33 +251,15 @@ impl Instants {
         blind().filter_map(|cpu| cpu.blind).max().map_or(now, |last| last.min(now))
     }
 
-    /// That a thread left a CPU in its last traced switch, where no record has told it yet.
-    pub(crate) fn take_left(&mut self, cpu: u32, tid: i32) -> Option<Half> {
-        let left = self.cpus.get_mut(&cpu)?.out.take_if(|(prev, ..)| *prev == tid);
-        left.map(|(tid, time, state)| Half::Out(tid, time, state))
-    }
-
-    /// The halves whose records never came, at the end; in order of time, because a thread that left one CPU may
-    /// have come to another.
+    /// The halves whose records never came, at the end.
     pub(crate) fn rest(&mut self) -> Vec<(u32, Half)> {
         let all = self.cpus.iter_mut().map(|(at, cpu)| (*at, cpu.take_halves()));
-        let halves =
-            all.flat_map(|(at, halves)| halves.into_iter().flatten().map(move |half| (at, half)));
-        let mut halves: Vec<(u32, Half)> = halves.collect();
-        halves.sort_by_key(|(_, half)| half.time());
-        halves
+        all.flat_map(|(at, halves)| halves.into_iter().flatten().map(move |half| (at, half)))
+            .collect()
     }
 
     fn cpu(&mut self, cpu: u32) -> &mut Cpu {
         self.cpus.entry(cpu).or_default()
-    }
-}
-
-impl Half {
-    fn time(self) -> Time {
-        match self {
-            Self::Out(_, time, _) | Self::In(_, time) | Self::Gone(_, time) => time,
-        }
     }
 }
 
@@ -355,24 +309,6 @@ mod tests {
         let (at, before) = (Time(100), [None; 3]);
         let came = Came { at, traced: true, ended_idle: false, before };
         assert_eq!(instants.came(0, B, Time(3_500)), came);
-    }
-
-    #[test]
-    fn without_wakeups_a_thread_is_queued_as_long_after_its_waking_as_before() {
-        let mut instants = Instants::default();
-        for (waking, wakeup) in [(1_000, 2_500), (8_000, 9_200)] {
-            instants.waking(0, B, Time(waking));
-            let woken = Woken { tid: B, cpu: 0, flags: 0 };
-            assert_eq!(instants.wakeup(0, woken, Time(wakeup)), Queued::Now);
-        }
-        assert_eq!(instants.queued(0, B, Time(20_000)), None, "wakeups are traced");
-        instants.without_wakeups(0, Time(15_000), None);
-        assert_eq!(instants.queued(0, B, Time(20_000)), Some(Time(21_200)));
-        assert_eq!(instants.queued(1, B, Time(20_000)), None, "those of the other CPU are");
-        instants.switched(0, switch(A, B, 'R'), Time(23_000));
-        assert_eq!(instants.came(0, B, Time(24_000)).at, Time(21_200));
-        instants.without_wakeups(0, Time(15_000), Some(Time(30_000)));
-        assert_eq!(instants.queued(0, B, Time(31_000)), None);
     }
 
     #[test]

@@ -72,23 +72,16 @@ impl Ledger {
         }
     }
 
-    /// Says why, where something of a kind was lost.
-    pub(crate) fn explain(&mut self, kind: LossKind, subject: &str, reason: &str) {
-        if let Some(at) = self.by_key.get(&(kind, subject.to_owned())) {
-            reason.clone_into(&mut self.rows[*at].reason);
-        }
-    }
-
-    /// `count` that were noted for one kind and subject belong to another.
-    pub(crate) fn moved(&mut self, from: (LossKind, &str), to: (LossKind, &str), count: u64) {
-        let Some(span) = self.by_key.get(&(from.0, from.1.to_owned())).and_then(|at| {
+    /// `count` that were noted for one subject belong to another.
+    pub(crate) fn moved(&mut self, kind: LossKind, from: &str, to: &str, count: u64) {
+        let Some(span) = self.by_key.get(&(kind, from.to_owned())).and_then(|at| {
             let row = &mut self.rows[*at];
             row.count = row.count.saturating_sub(count);
             row.span
         }) else {
             return;
         };
-        self.between(to.0, to.1, count, span.0, span.1);
+        self.between(kind, to, count, span.0, span.1);
     }
 
     /// The kernel's own count of what it dropped: the records in the rings tell less, because one
@@ -172,10 +165,8 @@ mod tests {
     fn a_count_moves_from_one_subject_to_another() {
         let mut ledger = Ledger::default();
         ledger.at(LossKind::StacksMissing, "none", 3, Time(5));
-        let lent = (LossKind::StacksThinned, "");
-        ledger.moved((LossKind::StacksMissing, "none"), lent, 2);
-        ledger.moved((LossKind::StacksMissing, "unheard of"), lent, 2);
-        ledger.explain(LossKind::StacksThinned, "", "lent");
+        ledger.moved(LossKind::StacksMissing, "none", "lent", 2);
+        ledger.moved(LossKind::StacksMissing, "unheard of", "lent", 2);
         let rows: Vec<_> =
             ledger.rows().iter().map(|row| (row.detail.as_str().to_owned(), row.count)).collect();
         assert_eq!(rows, [("none".to_owned(), 1), ("lent".to_owned(), 2)]);

@@ -115,4 +115,3 @@ pub use sampler::{DEFAULT_SAMPLING_BYTES, SAMPLER_FILE_NAME, sampler_library};
 pub use session::{Armed, Progress, StopHandle, Waiting};
 pub use sockets::{SocketActivity, SocketSide};
 pub use sys::HugePages;
-pub use worker::read_kernel_symbols_ahead;

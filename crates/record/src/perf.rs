@@ -55,8 +55,6 @@ pub(crate) struct PerfSource {
     sizes: RingSizes,
     features: Features,
     refused: usize,
-    /// What ends a wait before its time.
-    wake: Option<OwnedFd>,
 }
 
 #[derive(Debug)]
@@ -102,15 +100,12 @@ impl RingSizes {
         (self.accounting + self.stacks + self.samples + self.maps + self.probes) * cpus
     }
 
-    /// The next smaller sizes; none below what still makes sense. The accounting keeps its size until the
-    /// others are a quarter of it: what has no room there is a hole in the time, and what has none elsewhere
-    /// is a stack or a sample among many.
+    /// The next smaller sizes; none below what still makes sense.
     pub(crate) fn halved(self) -> Option<Self> {
         let page = rustix::param::page_size();
         let half = |bytes: usize| (bytes / 2).max(4 * page).min(bytes);
-        let keeps = self.stacks.max(self.samples) > (self.accounting / 4).max(4 * page);
         let smaller = Self {
-            accounting: if keeps { self.accounting } else { half(self.accounting) },
+            accounting: half(self.accounting),
             stacks: half(self.stacks),
             samples: half(self.samples),
             maps: half(self.maps),
@@ -145,14 +140,8 @@ impl PerfSource {
         features: Features,
     ) -> Result<Self, Error> {
         loop {
-            let mut source = Self {
-                events: Vec::new(),
-                rings: Vec::new(),
-                sizes,
-                features,
-                refused: 0,
-                wake: None,
-            };
+            let mut source =
+                Self { events: Vec::new(), rings: Vec::new(), sizes, features, refused: 0 };
             match source.open_all(specs, attachment, cpus) {
                 Err(Error::Map { bytes, source }) => {
                     sizes = sizes.halved().ok_or(Error::Map { bytes, source })?;
@@ -174,11 +163,6 @@ impl PerfSource {
             of_stream.try_for_each(|event| enable(event.fd.as_fd()))?;
         }
         Ok(())
-    }
-
-    /// From now on a wait ends when this can be read.
-    pub(crate) fn wake_by(&mut self, wake: OwnedFd) {
-        self.wake = Some(wake);
     }
 
     /// Attaches to one more thread, whose events start at once.
@@ -370,7 +354,6 @@ impl EventSource for PerfSource {
     fn wait(&mut self, timeout: Duration) -> io::Result<Ready> {
         let mut polled: Vec<PollFd<'_>> =
             self.rings.iter().map(|ring| PollFd::new(&ring.anchor, PollFlags::IN)).collect();
-        polled.extend(self.wake.iter().map(|wake| PollFd::new(wake, PollFlags::IN)));
         let timeout = Timespec::try_from(timeout).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
         match poll(&mut polled, Some(&timeout)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(Ready::Nothing),
@@ -381,11 +364,7 @@ impl EventSource for PerfSource {
             pairs.any(|(ring, fd)| ring.stream == stream && fd.revents().contains(PollFlags::IN))
         };
         let half_full = Stream::ALL.into_iter().filter(|stream| *stream != Stream::Maps).any(awake);
-        Ok(match half_full {
-            true => Ready::All,
-            false if awake(Stream::Maps) => Ready::Maps,
-            false => Ready::Nothing,
-        })
+        Ok(if half_full { Ready::All } else { Ready::Maps })
     }
 
     fn drain(&mut self, streams: &[Stream], spare: &mut Vec<Vec<u64>>, out: &mut Vec<Chunk>) {
@@ -405,15 +384,6 @@ impl EventSource for PerfSource {
         let of_role = |event: &&OpenEvent| event.cpu == cpu && event.shape.role == role;
         let event = self.events.iter().filter(|event| !event.copied).find(of_role);
         event.is_some_and(|event| set_period(event.fd.as_fd(), period).is_ok())
-    }
-
-    fn set_enabled(&mut self, cpu: u32, role: Role, on: bool) -> bool {
-        let of_role = |event: &&OpenEvent| event.cpu == cpu && event.shape.role == role;
-        let event = self.events.iter().filter(|event| !event.copied).find(of_role);
-        event.is_some_and(|event| match on {
-            true => enable(event.fd.as_fd()).is_ok(),
-            false => disable(event.fd.as_fd()).is_ok(),
-        })
     }
 
     fn set_clock_period(&mut self, period: u64) {

@@ -6,12 +6,8 @@
 //! later. It runs at real-time priority where that is allowed: a reader that is kept from the CPU
 //! for some milliseconds is the usual reason for lost records.
 //!
-//! A round begins with the accounting: it says how often each CPU switches, and so how many stacks are
-//! taken from now on. Only then the larger rings are copied.
-//!
-//! Memory is bounded by [`Budget`]: when the worker falls behind, fewer stacks are taken, by halves; when
-//! that is not enough, one sample in [`KEPT`] is kept of a round and the others are counted. Switches are
-//! never thrown away.
+//! Memory is bounded by [`Budget`]: when the worker falls behind, samples are thrown away and
+//! counted, switches never are.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,7 +18,7 @@ use rustc_hash::FxHashMap;
 
 use crate::attr::{Role, Stream};
 use crate::clock::monotonic_ns;
-use crate::decode::{Body, EventShapes, Map, decode, head_at, is_sample, is_switch};
+use crate::decode::{Body, EventShapes, Map, decode, head_at, is_switch};
 use crate::files::{FileOpener, OpenedFile};
 use crate::interpreters::Notice;
 use crate::order::Chunk;
@@ -37,14 +33,8 @@ use crate::sys::be_realtime;
 /// watermark wakes the reader earlier than that. Shorter rounds cost more and bring nothing.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// Longest time until a request to stop is seen, where nothing wakes the reader for it.
+/// Longest time until a request to stop is seen.
 const SLICE: Duration = Duration::from_millis(20);
-
-/// Of so many samples of a round one is kept, when the worker is as far behind as memory allows.
-const KEPT: u64 = 16;
-
-/// Parts of the queue's bound: for each that is full, limits are halved once.
-const PRESSURE_PARTS: usize = 8;
 
 /// What one round brought.
 #[derive(Debug)]
@@ -61,25 +51,12 @@ pub(crate) struct Batch {
     pub(crate) folders: Vec<Result<NameFolder, EndedEarly>>,
     /// Some switches of this round were left without a stack on purpose.
     pub(crate) thinned: bool,
-    /// When a CPU's switches were told by the tracepoint alone, and its wakeups by their wakings.
-    pub(crate) traced_only: Vec<TracedOnly>,
     /// Records thrown away because the worker was behind.
     pub(crate) discarded: Discarded,
     /// The source's own count of lost records; only with the last batch.
     pub(crate) dropped: Option<Vec<Dropped>>,
     /// Nothing comes after this.
     pub(crate) last: bool,
-}
-
-/// A time in which a CPU's switch records and its `sched_wakeup` were stopped, because it switched so often.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TracedOnly {
-    /// Which CPU.
-    pub(crate) cpu: u32,
-    /// From when: `CLOCK_MONOTONIC`, ns.
-    pub(crate) from: u64,
-    /// Until when; none while it goes on.
-    pub(crate) to: Option<u64>,
 }
 
 /// Records thrown away.
@@ -116,12 +93,6 @@ impl Budget {
     fn exhausted(&self) -> bool {
         self.queued.load(Ordering::Relaxed) > self.most
     }
-
-    /// How many eighths of the bound are on the way.
-    pub(crate) fn pressure(&self) -> u32 {
-        let parts = self.queued.load(Ordering::Relaxed) * PRESSURE_PARTS / self.most.max(1);
-        u32::try_from(parts).unwrap_or(u32::MAX)
-    }
 }
 
 /// Opens what must be opened while processes live.
@@ -153,13 +124,7 @@ pub(crate) struct Reader<S> {
     pending: Vec<Chunk>,
     opened: Opened,
     last_round: u64,
-    /// When the rates were last looked at.
-    last_paced: u64,
     paces: FxHashMap<(u32, Role), Pace>,
-    /// CPUs whose switches the tracepoint tells alone now, with when that began.
-    traced_only: FxHashMap<u32, u64>,
-    /// What has changed of these since the last round.
-    changed: Vec<TracedOnly>,
     rates: SampleRates,
     prober: Option<Sender<Request>>,
     interpreters: Sender<Notice>,
@@ -227,10 +192,7 @@ impl<S: EventSource> Reader<S> {
             pending: early,
             opened: Opened::default(),
             last_round: 0,
-            last_paced: monotonic_ns(),
             paces: FxHashMap::default(),
-            traced_only: FxHashMap::default(),
-            changed: Vec::new(),
             rates,
             prober,
             interpreters,
@@ -295,12 +257,11 @@ impl<S: EventSource> Reader<S> {
         let began = monotonic_ns();
         self.read_maps();
         let first = self.pending.len();
-        self.source.drain(&[Stream::Accounting], &mut self.spare, &mut self.pending);
-        let thinned = self.set_paces(began);
-        let rest = [Stream::Stacks, Stream::Samples, Stream::Probes];
+        let rest = [Stream::Stacks, Stream::Samples, Stream::Accounting, Stream::Probes];
         self.source.drain(&rest, &mut self.spare, &mut self.pending);
         let discarded =
             if self.budget.exhausted() { self.discard(first) } else { Discarded::default() };
+        let thinned = self.set_paces(began);
         if let Some(eased) = self.rates.clock.take_if(|eased| began >= eased.from) {
             self.source.set_clock_period(eased.period);
         }
@@ -309,7 +270,6 @@ impl<S: EventSource> Reader<S> {
         let horizon = if last { u64::MAX } else { self.last_round };
         self.last_round = began;
         let dropped = if last { self.source.dropped() } else { None };
-        let traced_only = std::mem::take(&mut self.changed);
         let Opened { files, folders } = std::mem::take(&mut self.opened);
         self.out
             .send(Batch {
@@ -319,7 +279,6 @@ impl<S: EventSource> Reader<S> {
                 files,
                 folders,
                 thinned,
-                traced_only,
                 discarded,
                 dropped,
                 last,
@@ -330,13 +289,11 @@ impl<S: EventSource> Reader<S> {
     /// Thins out stacks and dumps of CPUs that switch often; true when a round's stacks were
     /// thinned.
     fn set_paces(&mut self, now: u64) -> bool {
-        let length = now.saturating_sub(std::mem::replace(&mut self.last_paced, now));
-        let halvings = self.budget.pressure();
+        let length = now.saturating_sub(self.last_round);
         let mut thinned = false;
-        let mut changes = Vec::new();
         let switching = self.pending.iter().filter(|chunk| chunk.stream == Stream::Accounting);
         for chunk in switching {
-            let switches = switches_in(chunk, self.traced_only.contains_key(&chunk.cpu));
+            let switches = switches_in(chunk);
             let stacks = || Pace::new(self.rates.stacks);
             let dumps = || Pace::with_saved(self.rates.dumps, DUMPS_SAVED);
             let new: [(Role, &dyn Fn() -> Pace); 2] =
@@ -344,93 +301,39 @@ impl<S: EventSource> Reader<S> {
             for (role, new) in new {
                 let pace = self.paces.entry((chunk.cpu, role)).or_insert_with(new);
                 thinned |= role == Role::SwitchStack && pace.thins();
-                if let Some(period) = pace.round(switches, (length, now), halvings)
+                if let Some(period) = pace.round(switches, length, now)
                     && !self.source.set_period(chunk.cpu, role, period)
                 {
                     *pace = Pace::new(None);
                 }
-                thinned |= role == Role::SwitchStack && pace.thins();
-                if role == Role::SwitchStack {
-                    changes.push((chunk.cpu, pace.thins()));
-                }
             }
         }
-        for (cpu, thins) in changes {
-            self.leave_to_tracepoint(cpu, thins);
-        }
         thinned
-    }
-
-    /// Stops what the tracepoint of switches tells, too, while a CPU's stacks are thinned: its switch records, and
-    /// where threads are put on its queue. Starts them again afterwards.
-    fn leave_to_tracepoint(&mut self, cpu: u32, thins: bool) {
-        let since = self.traced_only.get(&cpu).copied();
-        if thins == since.is_some() {
-            return;
-        }
-        // What is recorded between the two instants may be told twice, which does no harm.
-        let before = monotonic_ns();
-        if !self.source.set_enabled(cpu, Role::Switches, !thins) {
-            // There is no such event: switch records are all there is.
-            return;
-        }
-        self.source.set_enabled(cpu, Role::Wakeup, !thins);
-        let change = match since {
-            None => TracedOnly { cpu, from: before, to: None },
-            Some(from) => TracedOnly { cpu, from, to: Some(monotonic_ns()) },
-        };
-        match thins {
-            true => self.traced_only.insert(cpu, before),
-            false => self.traced_only.remove(&cpu),
-        };
-        self.changed.push(change);
     }
 
     fn discard(&mut self, first: usize) -> Discarded {
         let mut discarded = Discarded::default();
         for chunk in &mut self.pending[first..] {
             match chunk.stream {
-                Stream::Samples | Stream::Stacks => discarded.samples += thin_out(chunk),
-                Stream::Probes => {
-                    discarded.hits += count_records(chunk);
-                    chunk.words.clear();
-                }
-                Stream::Maps | Stream::Accounting => {}
+                Stream::Samples | Stream::Stacks => discarded.samples += count_records(chunk),
+                Stream::Probes => discarded.hits += count_records(chunk),
+                Stream::Maps | Stream::Accounting => continue,
             }
+            chunk.words.clear();
         }
         discarded
     }
 }
 
-/// The switches of recorded threads in a chunk: each has two switch records. Where the tracepoint tells them
-/// alone, all switches.
-fn switches_in(chunk: &Chunk, traced_only: bool) -> u64 {
+/// The switches of recorded threads in a chunk: each has two switch records.
+fn switches_in(chunk: &Chunk) -> u64 {
     let mut start = 0;
-    let (mut records, mut traced) = (0, 0);
+    let mut records = 0;
     while let Some(Ok(head)) = head_at(&chunk.words, start, chunk.stream) {
         records += u64::from(is_switch(chunk.words[start]));
-        traced += u64::from(is_sample(chunk.words[start]));
         start += head.words;
     }
-    if traced_only { traced } else { records / 2 }
-}
-
-/// Keeps one record in [`KEPT`], evenly; gives how many were left out.
-fn thin_out(chunk: &mut Chunk) -> u64 {
-    let (mut start, mut kept, mut count, mut left_out) = (0, 0, 0, 0);
-    while let Some(Ok(head)) = head_at(&chunk.words, start, chunk.stream) {
-        let end = start + head.words;
-        if count % KEPT == 0 {
-            chunk.words.copy_within(start..end, kept);
-            kept += head.words;
-        } else {
-            left_out += 1;
-        }
-        count += 1;
-        start = end;
-    }
-    chunk.words.truncate(kept);
-    left_out
+    records / 2
 }
 
 /// Shows each mapping of code in a chunk, with its time.
@@ -482,84 +385,6 @@ mod tests {
         fn set_clock_period(&mut self, period: u64) {
             self.0.push(period);
         }
-    }
-
-    /// A source of switches on one CPU: so many records a round. Notes what it is told.
-    #[derive(Default)]
-    struct Switching {
-        records: Vec<usize>,
-        enabled: Vec<(Role, bool)>,
-        thinned: Vec<(Role, bool)>,
-    }
-
-    /// A record of three words: header, thread, time.
-    fn record(kind: u64, time: u64) -> [u64; 3] {
-        [kind | 24 << 48, 7, time]
-    }
-
-    impl EventSource for Switching {
-        fn shapes(&self) -> EventShapes {
-            EventShapes::default()
-        }
-
-        fn wait(&mut self, _: Duration) -> std::io::Result<Ready> {
-            Ok(Ready::Nothing)
-        }
-
-        fn drain(&mut self, streams: &[Stream], _: &mut Vec<Vec<u64>>, out: &mut Vec<Chunk>) {
-            if streams == [Stream::Accounting] {
-                let switch = u64::from(perf_event_open_sys::bindings::PERF_RECORD_SWITCH);
-                let count = self.records.pop().unwrap_or_default() as u64;
-                let words = (0..count).flat_map(|time| record(switch, time)).collect();
-                out.push(Chunk { stream: Stream::Accounting, cpu: 0, words });
-            }
-        }
-
-        fn set_period(&mut self, _: u32, role: Role, period: u64) -> bool {
-            self.thinned.push((role, period > 1));
-            true
-        }
-
-        fn set_enabled(&mut self, _: u32, role: Role, on: bool) -> bool {
-            self.enabled.push((role, on));
-            true
-        }
-    }
-
-    #[test]
-    fn very_many_switches_are_left_to_the_tracepoint_and_only_some_get_a_stack() {
-        // So many that they are too many for a round of eight seconds, then hardly any.
-        let source = Switching { records: vec![2, 400_000], ..Switching::default() };
-        let rates = SampleRates { stacks: Some(25_000), dumps: Some(1_000), clock: None };
-        let crew = Crew::new(rates);
-        let mut reader = Reader::new(source, Opener::default(), Vec::new(), crew.lines);
-        assert!(reader.round(false) && reader.round(false), "somebody listens");
-        let source = reader.source;
-        let (switches, wakeups) = (Role::Switches, Role::Wakeup);
-        let told = [(switches, false), (wakeups, false), (switches, true), (wakeups, true)];
-        assert_eq!(source.enabled, told);
-        let stacks = source.thinned.iter().filter(|(role, _)| *role == Role::SwitchStack);
-        assert_eq!(stacks.map(|(_, thins)| *thins).collect::<Vec<_>>(), [true, false]);
-    }
-
-    #[test]
-    fn what_is_too_much_is_thinned_evenly() {
-        let sample = u64::from(perf_event_open_sys::bindings::PERF_RECORD_SAMPLE);
-        let words = (0..40).flat_map(|time| record(sample, time)).collect();
-        let mut chunk = Chunk { stream: Stream::Stacks, cpu: 0, words };
-        assert_eq!(thin_out(&mut chunk), 37);
-        let times: Vec<u64> = chunk.words.chunks(3).map(|record| record[2]).collect();
-        assert_eq!(times, [0, 16, 32]);
-    }
-
-    #[test]
-    fn the_fuller_the_queue_the_fewer_stacks() {
-        let budget = Budget::new(800);
-        assert_eq!(budget.pressure(), 0);
-        budget.take(350);
-        assert_eq!(budget.pressure(), 3);
-        budget.give_back(350);
-        assert_eq!((budget.pressure(), budget.exhausted()), (0, false));
     }
 
     /// The periods that are set in two rounds of a recording that began so long ago.

@@ -15,7 +15,7 @@ use crate::order::Chunk;
 use crate::source::{EventSource, Ready};
 
 /// Roles by the number that files have for them; only ever extended.
-const ROLES: [Role; 16] = [
+const ROLES: [Role; 14] = [
     Role::Maps,
     Role::Accounting,
     Role::Anchor,
@@ -30,8 +30,6 @@ const ROLES: [Role; 16] = [
     Role::MinorFault,
     Role::Switch,
     Role::Executed,
-    Role::Lives,
-    Role::Switches,
 ];
 
 /// Rounds of chunks, as they were read.
@@ -74,7 +72,7 @@ impl EventSource for SavedSource {
     fn drain(&mut self, streams: &[Stream], _: &mut Vec<Vec<u64>>, out: &mut Vec<Chunk>) {
         let Some(round) = self.saved.rounds.get(self.next) else { return };
         out.extend(round.iter().filter(|chunk| streams.contains(&chunk.stream)).cloned());
-        self.next += usize::from(streams.contains(&Stream::Samples));
+        self.next += usize::from(streams.contains(&Stream::Accounting));
     }
 }
 

@@ -10,7 +10,6 @@
 //! worker makes rows. They share nothing but channels, counters and flags.
 
 use std::collections::BTreeSet;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -128,8 +127,6 @@ pub struct Armed {
     pub(crate) sampler: Option<PathBuf>,
     prober: Option<(Sender<Request>, JoinHandle<()>)>,
     reader: JoinHandle<()>,
-    /// Ends the reader's wait.
-    wake: OwnedFd,
     poller: JoinHandle<()>,
     notices: Sender<Notice>,
     interpreters: JoinHandle<LastAnswers>,
@@ -155,7 +152,6 @@ impl Plan {
             folders: FolderOpener::new(self.options.helped_runtimes.clone()),
         };
         let mut source = self.open(&events, &subjects)?;
-        let wake = wake_of(source.as_mut())?;
         let list_below = if source.is_none() { subjects.roots.clone() } else { Vec::new() };
         let registers = subjects.registers_reader();
         let start = pair();
@@ -222,7 +218,6 @@ impl Plan {
             sampler: self.options.extras.sampler().map(|library| library.path.clone()),
             prober,
             reader,
-            wake,
             cpu_before,
         })
     }
@@ -457,8 +452,6 @@ impl Armed {
             prober.join().map_err(panicked("place probes"))?;
         }
         self.stop_reader.store(true, Ordering::Release);
-        // If it fails, the reader finds the request a moment later.
-        let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
         self.reader.join().map_err(panicked("read the ring buffers"))?;
         let end = pair();
         let mut remains = self.worker.join().map_err(panicked("process the records"))?;
@@ -484,24 +477,6 @@ fn spawn<T: Send + 'static>(
         .map_err(|source| Error::Recorder { what: "start a thread", source })
 }
 
-/// An event of the kernel's by which the reader's wait can be ended.
-fn wake_of(source: Option<&mut PerfSource>) -> Result<OwnedFd, Error> {
-    let failed = |source| Error::Recorder { what: "make an event to stop by", source };
-    let flags = rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK;
-    let wake = rustix::event::eventfd(0, flags).map_err(|error| failed(error.into()))?;
-    if let Some(source) = source {
-        source.wake_by(wake.try_clone().map_err(failed)?);
-    }
-    Ok(wake)
-}
-
-/// Closes events beside the rest of the work: the kernel waits some 30 ms for all CPUs at the last event of
-/// each tracepoint, and there are five.
-fn close(source: PerfSource) {
-    // Where no thread can be started, they are closed here.
-    let _ = spawn("culprit-close", move || drop(source));
-}
-
 /// What empties the rings; without events it only keeps the worker's clock going.
 fn reading(
     source: Option<PerfSource>,
@@ -512,7 +487,7 @@ fn reading(
     match source {
         Some(source) => {
             let reader = Reader::new(source, opener, early, lines);
-            Box::new(move || close(reader.run()))
+            Box::new(move || drop(reader.run()))
         }
         None => {
             let reader = Reader::new(NoEvents, opener, early, lines);

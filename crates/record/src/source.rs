@@ -48,11 +48,6 @@ pub(crate) trait EventSource: Send {
         false
     }
 
-    /// Starts or stops the event of a role on a CPU. False where there is none that can be.
-    fn set_enabled(&mut self, _cpu: u32, _role: Role, _on: bool) -> bool {
-        false
-    }
-
     /// From now on, the clock samples after each `period` ns of CPU time, where that can be changed.
     fn set_clock_period(&mut self, _period: u64) {}
 

@@ -14,9 +14,9 @@ use crate::tables::{RawSwitch, RawWakeup};
 use crate::tracefs::Field;
 use crate::wakers::{WokenBy, classify};
 
-/// What the loss table says of those above the limit of `pace` that have no stack of their own.
-const THINNED: &str =
-    "the others use the stack of the thread's last or next switch in the same state";
+/// What the loss table says of switches above the limit of `pace`.
+const THINNED: &str = "too many switches: only some got their own stack; the others use the stack \
+                       of the thread's last or next switch in the same state";
 
 /// And of those of a thread that had no stack to lend.
 const BARE: &str = "too many switches: only some got a stack; the thread has no other stack in \
@@ -96,7 +96,6 @@ impl Handler {
             match half {
                 Half::Out(tid, time, state) => {
                     if let Some(thread) = self.tracker.recorded(tid) {
-                        self.slowdown.left(cpu, time);
                         self.leave(thread, cpu, time, (Some(state), state == 'R'));
                     }
                 }
@@ -109,7 +108,6 @@ impl Handler {
                 }
                 Half::In(tid, time) => {
                     if let Some(thread) = self.tracker.recorded(tid) {
-                        self.slowdown.came(cpu, time);
                         self.come(thread, cpu, time);
                     }
                 }
@@ -172,7 +170,6 @@ impl Handler {
     }
 
     fn come(&mut self, thread: ThreadId, cpu: u32, time: Time) {
-        self.leave_as_traced(thread);
         self.must_have_left(thread, time);
         let state = self.tracker.state(thread);
         let time = time.max(state.switched);
@@ -192,15 +189,6 @@ impl Handler {
         }
         let kind = SwitchKind::In;
         self.rows.switches.push(RawSwitch { time, thread, kind, cpu, stack: None, state: None });
-    }
-
-    /// Ends a stay on a CPU that only the tracepoint has told the end of, now that the thread comes to another
-    /// one before anything else happens there.
-    fn leave_as_traced(&mut self, thread: ThreadId) {
-        let Some(cpu) = self.tracker.state(thread).runs else { return };
-        let tid = self.tracker.threads()[thread.index()].tid;
-        let left = i32::try_from(tid.0).ok().and_then(|tid| self.instants.take_left(cpu, tid));
-        self.halves(cpu, [left]);
     }
 
     /// Ends a stay on a CPU that was not seen to end, now that the thread comes to a CPU again or
@@ -242,11 +230,8 @@ impl Handler {
         }
         let kind = if ready { SwitchKind::Preempted } else { SwitchKind::Out };
         let row = RawSwitch { time, thread, kind, cpu, stack, state: letter };
-        if self.context.switch_stacks {
-            match sampled {
-                None => self.without_stack(&row),
-                Some(_) => self.own_stacks += u64::from(self.thinned),
-            }
+        if sampled.is_none() && self.context.switch_stacks {
+            self.without_stack(&row);
         }
         if first {
             self.lend(&row);
@@ -256,23 +241,15 @@ impl Handler {
 
     /// A switch for which no stack was taken.
     fn without_stack(&mut self, row: &RawSwitch) {
-        let (kind, subject) = match (self.thinned, row.stack) {
-            (true, Some(_)) => (LossKind::StacksThinned, ""),
+        let why = match (self.thinned, row.stack) {
+            (true, Some(_)) => THINNED,
             (true, None) => {
                 self.tracker.state(row.thread).bare += 1;
-                (LossKind::StacksMissing, BARE)
+                BARE
             }
-            (false, _) => (LossKind::StacksMissing, ""),
+            (false, _) => "",
         };
-        self.ledger.at(kind, subject, 1, row.time);
-    }
-
-    /// Says at the end how many of the switches have a stack of their own, where some were left out.
-    pub(crate) fn end_thinning(&mut self) {
-        let lent = self.ledger.count(LossKind::StacksThinned);
-        let each = (self.own_stacks + lent).div_ceil(self.own_stacks.max(1));
-        let reason = format!("1 switch in {each} has its own stack; {THINNED}");
-        self.ledger.explain(LossKind::StacksThinned, "", &reason);
+        self.ledger.at(LossKind::StacksMissing, why, 1, row.time);
     }
 
     /// Gives a thread's first stack of a state to its switches of that state before, for which none
@@ -293,8 +270,7 @@ impl Handler {
             lent += 1;
         }
         self.tracker.state(to.thread).bare -= lent;
-        let (from, to) = ((LossKind::StacksMissing, BARE), (LossKind::StacksThinned, ""));
-        self.ledger.moved(from, to, lent as u64);
+        self.ledger.moved(LossKind::StacksMissing, BARE, THINNED, lent as u64);
     }
 
     /// A thread is about to be woken.
@@ -309,8 +285,6 @@ impl Handler {
         let Some(woken) = told else { return self.untold(time) };
         self.instants.waking(cpu, woken, time);
         // Machine-wide events tell of everybody's wakeups; those of others are none of ours.
-        let queued = self.instants.queued(cpu, woken, time);
-        let time = queued.unwrap_or(time);
         let Some(thread) = self.tracker.recorded(woken) else { return };
         let by = match sample.role {
             Role::WakingInterrupt => self.interrupt(sample, resolver),
@@ -431,34 +405,6 @@ mod tests {
         let unseen = handler.ledger.rows();
         let counts: Vec<_> = unseen.iter().map(|row| (row.detail.as_str(), row.count)).collect();
         assert_eq!(counts, [(UNSEEN, 2)]);
-    }
-
-    #[test]
-    fn traced_switches_alone_give_every_stay_with_its_stack() {
-        let mut handler = Handler::new(Context::default());
-        handler.switch_in(A, 0, Time(100));
-        let thread = handler.tracker.recorded(A.tid).unwrap();
-        handler.seen(B, Time(100));
-        let traced = |handler: &mut Handler, cpu, prev, next, time| {
-            let switch = Switched { prev, next, state: 'S' };
-            let before = handler.instants.switched(cpu, switch, Time(time));
-            handler.halves(cpu, before);
-        };
-        // No switch records from here on. A goes to CPU 1 before CPU 0 switches again.
-        traced(&mut handler, 0, A.tid, B.tid, 200);
-        traced(&mut handler, 1, 0, A.tid, 300);
-        traced(&mut handler, 1, A.tid, 0, 400);
-        traced(&mut handler, 0, B.tid, A.tid, 500);
-        for (cpu, half) in handler.instants.rest() {
-            handler.halves(cpu, [Some(half)]);
-        }
-        let (came, left) = (SwitchKind::In, SwitchKind::Out);
-        let stays =
-            [(100, came, 0), (200, left, 0), (300, came, 1), (400, left, 1), (500, came, 0)];
-        assert_eq!(switches(&handler, A), stays);
-        assert_eq!(switches(&handler, B), [(200, came, 0), (500, left, 0)]);
-        assert_eq!(handler.ledger.count(LossKind::StacksMissing), 0);
-        assert_eq!(handler.tracker.state(thread).runs, Some(0));
     }
 
     #[test]

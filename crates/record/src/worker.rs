@@ -30,7 +30,7 @@ use crate::managed::ManagedCode;
 use crate::order::Sorter;
 use crate::poller::{Polled, Reading, Roster};
 use crate::probes::{News, Request, Toll, Trouble};
-use crate::reader::{Batch, Budget, Discarded, TracedOnly};
+use crate::reader::{Batch, Budget, Discarded};
 use crate::resolve::{Code, Resolver};
 use crate::source::Dropped;
 use crate::space::SpaceId;
@@ -110,8 +110,6 @@ pub(crate) struct Worker {
     failure: Option<WriteError>,
     last_time: u64,
     thinned: bool,
-    /// The nice level from before the worker fell behind; none while it keeps up.
-    usual_nice: Option<i32>,
     /// Of threads that are not known yet.
     unplaced: Vec<Reading>,
     /// Who loads the kernel's symbols, until they are needed.
@@ -161,7 +159,6 @@ impl Worker {
             failure: None,
             last_time: 0,
             thinned: false,
-            usual_nice: None,
             unplaced: Vec::new(),
             kernel: Some(kernel),
         }
@@ -171,7 +168,6 @@ impl Worker {
     pub(crate) fn run(mut self) -> Remains {
         while let Ok(batch) = self.wires.batches.recv() {
             self.take_kernel();
-            self.hurry();
             let last = batch.last;
             // First the readings: they are of threads that the batch may show to have ended.
             self.read_polled();
@@ -188,26 +184,6 @@ impl Worker {
         }
         let Self { handler, resolver, failure, spool, .. } = self;
         Remains { handler, resolver, failure, spool }
-    }
-
-    /// Takes precedence over the recorded program while more than an eighth of the queue waits, where that is
-    /// allowed: programs that keep every CPU busy would leave the worker too little time for their own records.
-    fn hurry(&mut self) {
-        const FIRST: i32 = -20;
-        let behind = self.wires.budget.pressure() > 0;
-        let own = rustix::process::getpriority_process(None);
-        match (behind, self.usual_nice, own) {
-            (true, None, Ok(usual)) => {
-                let raised = rustix::process::setpriority_process(None, FIRST);
-                self.usual_nice = raised.ok().map(|()| usual);
-            }
-            (false, Some(usual), _) => {
-                // It was allowed to have it before, so it is now.
-                let _ = rustix::process::setpriority_process(None, usual);
-                self.usual_nice = None;
-            }
-            _ => {}
-        }
     }
 
     /// Takes the kernel's symbols when the first records are there, which need them. They have been
@@ -250,11 +226,6 @@ impl Worker {
         // Records of the round before are handled now, too.
         self.handler.thinned = batch.thinned || self.thinned;
         self.thinned = batch.thinned;
-        for change in batch.traced_only {
-            let TracedOnly { cpu, from, to } = change;
-            let (from, to) = (self.handler.time(from), to.map(|to| self.handler.time(to)));
-            self.handler.instants.without_wakeups(cpu, from, to);
-        }
         self.release(batch.horizon);
         self.handler.read_deep_waits();
         self.handler.settle_sleepers();
@@ -274,7 +245,6 @@ impl Worker {
                 self.handler.halves(cpu, [Some(half)]);
             }
             self.handler.end_sleepers();
-            self.handler.end_thinning();
             let counts = self.sorter.counts();
             let ledger = &mut self.handler.ledger;
             ledger.whole(LossKind::RecordsMalformed, "cut short in a ring", counts.malformed);
@@ -342,9 +312,9 @@ impl Worker {
     }
 
     fn count_dropped(&mut self, dropped: &[Dropped]) {
-        let kind = |role: Role| match role.stream() {
-            Stream::Accounting => LossKind::SwitchesLost,
-            Stream::Probes => LossKind::ProbeHitsLost,
+        let kind = |role: Role| match (role, role.stream()) {
+            (Role::Accounting, _) => LossKind::SwitchesLost,
+            (_, Stream::Probes) => LossKind::ProbeHitsLost,
             _ => LossKind::SamplesLost,
         };
         for lost in [LossKind::SwitchesLost, LossKind::SamplesLost, LossKind::ProbeHitsLost] {
@@ -578,17 +548,12 @@ impl Worker {
 /// The kernel's symbols, read once a process: a comparison makes many recordings, and what a
 /// module that is loaded meanwhile brings is rarely waited in. The first time costs a tenth of a second.
 pub(crate) fn kernel_symbols() -> Result<Arc<KernelSymbols>, String> {
-    static KERNEL: OnceLock<Result<Arc<KernelSymbols>, String>> = OnceLock::new();
-    let load = || KernelSymbols::load().map(Arc::new).map_err(|error| error.to_string());
-    KERNEL.get_or_init(load).clone()
-}
-
-/// Begins to read the kernel's symbols in a thread of its own, so that they are there when a recording
-/// that is about to be planned needs them.
-pub fn read_kernel_symbols_ahead() {
-    let read = || drop(kernel_symbols());
-    // Where no thread can be started, they are read when they are needed.
-    let _ = std::thread::Builder::new().name("culprit-kernel".to_owned()).spawn(read);
+    static KERNEL: OnceLock<Arc<KernelSymbols>> = OnceLock::new();
+    if let Some(known) = KERNEL.get() {
+        return Ok(Arc::clone(known));
+    }
+    let loaded = KernelSymbols::load().map_err(|error| error.to_string())?;
+    Ok(Arc::clone(KERNEL.get_or_init(|| Arc::new(loaded))))
 }
 
 /// The stacks of these spaces, which are sorted.

@@ -5,7 +5,7 @@
 //! stores only the ones that were met. Source: kernel/kallsyms.c, `s_show`.
 
 use std::fs;
-use std::io::{self, BufRead as _};
+use std::io;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -60,16 +60,19 @@ impl KernelSymbols {
     /// [`Error::KernelAddressesHidden`] when this user may not see addresses, with the settings that
     /// decide it; [`Error::Read`] when there is no `/proc/kallsyms`.
     pub fn load() -> Result<Self, Error> {
-        let failed = |path: &str, source| Error::Read { path: path.to_owned(), offset: 0, source };
-        // Kernels without loadable modules have no such file.
-        let modules = match fs::read("/proc/modules") {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            other => other.map_err(|error| failed("/proc/modules", error))?,
+        let read = |path: &str| {
+            let failed = |source| Error::Read { path: path.to_owned(), offset: 0, source };
+            fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).map_err(failed)
         };
-        let path = "/proc/kallsyms";
-        let kallsyms = fs::File::open(path).map_err(|error| failed(path, error))?;
-        let symbols = Self::read(kallsyms, &String::from_utf8_lossy(&modules))
-            .map_err(|error| failed(path, error))?;
+        let kallsyms = read("/proc/kallsyms")?;
+        // Kernels without loadable modules have no such file.
+        let modules = match read("/proc/modules") {
+            Err(Error::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                String::new()
+            }
+            other => other?,
+        };
+        let symbols = Self::parse(&kallsyms, &modules);
         if symbols.is_empty() {
             return Err(Error::KernelAddressesHidden {
                 kptr_restrict: setting("/proc/sys/kernel/kptr_restrict"),
@@ -82,45 +85,34 @@ impl KernelSymbols {
     /// Reads the text of `kallsyms` and of `modules`. Lines that do not fit and symbols whose address is
     /// hidden (zero) are left out, so a restricted text gives an empty table.
     pub fn parse(kallsyms: &str, modules: &str) -> Self {
-        // Bytes in memory can be read.
-        Self::read(kallsyms.as_bytes(), modules).unwrap_or_default()
-    }
-
-    /// The same, line by line: the whole text has 5 MiB, most of it is about data, and memory that is touched
-    /// for the first time costs more than to look at it.
-    fn read(kallsyms: impl io::Read, modules: &str) -> io::Result<Self> {
         let mut table = Self::default();
         let ranges: FxHashMap<&str, Range<u64>> =
             modules.lines().filter_map(module_range).collect();
         let mut module_ids = FxHashMap::default();
-        let mut lines = io::BufReader::with_capacity(64 << 10, kallsyms);
-        let mut line = Vec::new();
-        while lines.read_until(b'\n', &mut line)? > 0 {
-            table.add(&String::from_utf8_lossy(&line), &ranges, &mut module_ids);
-            line.clear();
+        for line in kallsyms.lines() {
+            table.add(line, &ranges, &mut module_ids);
         }
         table
             .entries
             .sort_by_key(|entry| (entry.start, entry.rank, entry.name_length, entry.name_at));
         table.entries.dedup_by_key(|entry| entry.start);
-        Ok(table)
+        table
     }
 
-    fn add(
+    fn add<'t>(
         &mut self,
-        line: &str,
+        line: &'t str,
         ranges: &FxHashMap<&str, Range<u64>>,
-        module_ids: &mut FxHashMap<String, u16>,
+        module_ids: &mut FxHashMap<&'t str, u16>,
     ) {
         let Some((start, kind, name, module)) = split_line(line) else { return };
         let module = module.and_then(|name| {
-            if let Some(known) = module_ids.get(name) {
-                return Some(*known);
-            }
             let next = u16::try_from(self.modules.len() + 1).ok()?;
-            self.modules.push(Module { name: name.to_owned(), range: ranges.get(name).cloned() });
-            module_ids.insert(name.to_owned(), next);
-            Some(next)
+            Some(*module_ids.entry(name).or_insert_with(|| {
+                self.modules
+                    .push(Module { name: name.to_owned(), range: ranges.get(name).cloned() });
+                next
+            }))
         });
         let (Ok(name_at), Ok(name_length)) =
             (u32::try_from(self.names.len()), u16::try_from(name.len()))

@@ -56,7 +56,7 @@ pub(crate) struct WhyArgs {
     #[arg(
         long,
         conflicts_with = "no_config",
-        long_help = "Run the command again in each place to see which variables and files that differ it reads\n\nThese runs are observed as by `culprit config prove`, after all others, and are not compared. Without a difference in configuration there are none. The processor watches three variables at a time, so that more of them need more runs, three in each place at most."
+        long_help = "Run the command again in each place to see which variables and files that differ it reads\n\nThese runs are observed as by `culprit config prove`, after all others, and are not compared. They are left out where no configuration differs. The processor watches three variables at a time, so that more of them need more runs, three in each place at most."
     )]
     pub prove: bool,
     /// Count matching frames as the program's own code, and no others. Findings and differences name

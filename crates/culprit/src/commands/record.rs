@@ -196,7 +196,6 @@ fn container(name: &str) -> Result<(Target, String), Failure> {
 /// # Errors
 /// When nothing could be recorded.
 pub(crate) fn run(args: &RecordArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    culprit_record::read_kernel_symbols_ahead();
     let mut plan = Plan::new(args)?;
     if output.wants_json() {
         plan.keep_stdout_free()?;

@@ -119,7 +119,8 @@ fn conditions_are_listed_with_their_results_in_each_combination() {
          search = solr  (default)\n\
          env = \"\"  (default)\n\
          \n\
-         condition                         now      verdict    from                                     read as\n\
+         condition                         now      verdict    from\n\
+         \x20     read as\n\
          myproject.environment Production  ignored  undefined  App_Config/Include/Environment.config:6\n\
          \n\
          The result of each condition, in their order: + true, - false, i ignored because its rule is\n\

@@ -38,7 +38,6 @@ mod json;
 mod kept_config;
 mod killed;
 mod limits;
-mod loss;
 mod pages;
 mod perfview;
 mod phases;

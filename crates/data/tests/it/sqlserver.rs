@@ -10,7 +10,7 @@ use culprit_audit::schema::{
     PathText, StoredPlace, Term, UserAgent, VisitEvent,
 };
 use culprit_model::Row;
-use culprit_testkit::tds::{TdsColumn, TdsFault, TdsKeys, TdsServer, TdsSetup, TdsTable, TdsType};
+use culprit_testkit::tds::{TdsFault, TdsKeys, TdsServer, TdsSetup, TdsTable};
 use culprit_testkit::{skip, stderr, stdout};
 
 use crate::site::Site;
@@ -176,27 +176,6 @@ fn what_is_wrong_with_a_server_is_said() {
     // Another schema has no tables.
     let output = import(&site, &[known], "new", &["--schema", "dbo"]);
     assert!(stderr(&output).contains("schema `dbo` of 127.0.0.1:"), "{}", stderr(&output));
-}
-
-#[test]
-fn a_type_that_no_xdb_has_is_named() {
-    let site = Site::sampled(50, "xdb-csv");
-    let mut changed = setup(&site);
-    for table in changed.databases.get_mut("Shard0").unwrap() {
-        if table.name == "Contacts" {
-            let ty = TdsType::Time;
-            table.columns.push(TdsColumn { name: "Percentile".to_owned(), ty });
-            table.rows.iter_mut().for_each(|row| row.push(Some("12:00:00".to_owned())));
-        }
-    }
-    let server = TdsServer::start(changed).unwrap();
-    let output = import(&site, &[dsn(&server, 0)], "new", &[]);
-    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    assert!(
-        stderr(&output).contains("`Percentile` has a type that no xDB has"),
-        "{}",
-        stderr(&output)
-    );
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             instances of it are idle.",
     signature: "Several recorded processes run the same program with the same arguments, apart from \
                 numbers, and listen on a socket, or a parent of them does. Culprit looks at the time in \
-                which all of them live, up to the last work of any. The busiest thread of one of them \
+                which all of them live. The busiest thread of one of them \
                 is on a CPU or ready nearly all of that time. That instance does a multiple of the \
                 work of the others. Work is time on a CPU or ready, of the process and of all its \
                 descendants.",

@@ -6,7 +6,7 @@ use culprit_symbols::runtimes::php::PhpProgram;
 use culprit_symbols::runtimes::ruby::RubyProgram;
 
 use super::jvm::{self, JavaPrograms};
-use super::programs::{FileKey, Programs};
+use super::programs::Programs;
 use super::{ATTEMPTS, Interpreter, Process, Trouble, php, python, ruby};
 use crate::clock::monotonic_ns;
 use crate::modules::kernel_pid;
@@ -19,8 +19,6 @@ pub(super) struct Finder {
     java: JavaPrograms,
     ruby: Programs<RubyProgram>,
     php: Programs<PhpProgram>,
-    /// The file of the recorder's own code, once it is known.
-    own: Option<FileKey>,
 }
 
 impl Finder {
@@ -56,11 +54,6 @@ impl Finder {
 
     fn look(&mut self, pid: i32) -> Result<Option<Box<dyn Interpreter>>, Trouble> {
         let Ok(maps) = procfs::maps(kernel_pid(pid)) else { return Ok(None) };
-        let own = *self.own.get_or_insert_with(own_file);
-        if maps.iter().any(|map| map.execute && (map.device, map.inode) == own) {
-            // It is held by the recorder, and has not executed its own program yet.
-            return Ok(None);
-        }
         if let Some(java) = jvm::find(pid, &maps, &mut self.java)? {
             return Ok(Some(java));
         }
@@ -72,14 +65,6 @@ impl Finder {
         }
         php::find(pid, &maps, &mut self.php)
     }
-}
-
-/// The file that this code is mapped from; one that no process has mapped where that cannot be told.
-fn own_file() -> FileKey {
-    let own = own_file as fn() -> FileKey as usize as u64;
-    let maps = procfs::maps(kernel_pid(std::process::id().cast_signed())).unwrap_or_default();
-    let found = maps.iter().find(|map| map.range.contains(&own));
-    found.map_or(((0, 0), 0), |map| (map.device, map.inode))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::modules::kernel_pid;
 
 /// A file: device and number.
-pub(super) type FileKey = ((u32, u32), u64);
+type FileKey = ((u32, u32), u64);
 
 /// What files have an interpreter in them, and what is known of it.
 #[derive(Debug)]

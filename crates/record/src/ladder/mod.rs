@@ -1,7 +1,7 @@
 //! What the kernel lets us record, found by trying.
 //!
 //! A sysctl, a capability, a seccomp profile and the pid namespace all have a say, and no file
-//! sums them up; so each rung is tried with a real event that counts nothing
+//! sums them up; so each rung is tried with a real event that is closed again at once
 //! ([`Rights::probe`]). Why a rung is missing is then looked up ([`Limits::read`]), and the two
 //! together make sentences that name the value found and the command that lifts it ([`explain`]).
 //! Sources: perf_event_open(2), kernel/events/core.c `perf_event_open`, RECORDING notes 8.2.
@@ -9,7 +9,6 @@
 mod words;
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use culprit_model::Rung;
@@ -35,10 +34,6 @@ pub(crate) struct Rights {
     pub(crate) wakers: Result<WakerPoints, Errno>,
     /// What the kernel can do.
     pub(crate) features: Features,
-    /// The events that were tried: the kernel sets its tracing up for the first event of a kind and takes it
-    /// down with the last, some 30 ms each time. They are kept until the recording's own are open.
-    #[expect(dead_code, reason = "closed with the rights")]
-    pub(crate) tried: Vec<OwnedFd>,
 }
 
 /// An error number; kept as such because the words depend on what else is known.
@@ -71,9 +66,8 @@ impl Rights {
     pub(crate) fn probe(cpu: u32) -> Self {
         let features = probe_features(cpu);
         let options = AttrOptions { watermark: 1, inherit: false, features };
-        let mut tried = Vec::new();
-        let mut try_open = |spec: &EventSpec, scope: Scope<'_>| -> Result<(), Errno> {
-            tried.push(open_event(&mut spec.attr(options), scope, cpu)?);
+        let try_open = |spec: &EventSpec, scope: Scope<'_>| -> Result<(), Errno> {
+            open_event(&mut spec.attr(options), scope, cpu)?;
             Ok(())
         };
         let own = Scope::Thread(0);
@@ -83,7 +77,7 @@ impl Rights {
         let wakers = waker_points().map_err(Errno::from).and_then(|points| {
             try_open(&tracepoint_trial(&points.waking), Scope::Machine).map(|()| points)
         });
-        Self { machine, kernel, user, wakers, features, tried }
+        Self { machine, kernel, user, wakers, features }
     }
 
     /// These rights without those that only a rung above `highest` needs.

@@ -132,7 +132,6 @@ mod tests {
             user: answer(user),
             wakers: Err(Errno(libc::EACCES)),
             features: Features::default(),
-            tried: Vec::new(),
         }
     }
 
