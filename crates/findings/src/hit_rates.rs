@@ -77,11 +77,12 @@ impl HitRates {
         for line in table.lines().filter(|line| !line.starts_with('#')) {
             let mut fields = line.split('\t');
             let id = fields.next().unwrap_or_default();
-            let mut number = || fields.next().and_then(|field| field.parse::<f64>().ok());
-            let (Some(said), Some(right), Some(claimed)) = (number(), number(), number()) else {
+            let mut count = || fields.next().and_then(|field| field.parse().ok());
+            let (Some(said), Some(right)) = (count(), count()) else { continue };
+            let Some(claimed) = fields.next().and_then(|field| field.parse().ok()) else {
                 continue;
             };
-            let kind = HitRate { said: said as u32, right: right as u32, claimed };
+            let kind = HitRate { said, right, claimed };
             rates.all.said += kind.said;
             rates.all.right += kind.right;
             rates.all.claimed += kind.claimed;

@@ -152,6 +152,7 @@ table! {
     }
 }
 
+#[expect(clippy::derivable_impls, reason = "the macro of tables derives the same for all of them")]
 impl Default for AgentRollup {
     fn default() -> Self {
         Self {

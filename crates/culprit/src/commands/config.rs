@@ -174,11 +174,10 @@ fn not_readable(key: &str, found: &[Configuration]) -> Option<String> {
 fn unknown_key(key: &str, found: &[Configuration]) -> Failure {
     let failure = Failure::bad_input(format!("cannot explain `{key}`: no source sets this key"));
     let near: Vec<&str> = found.iter().flat_map(|one| one.nearest(key)).collect();
-    let failure = match near.as_slice() {
+    match near.as_slice() {
         [] => failure.hint("`culprit config show` lists the keys"),
         near => failure.hint(format!("did you mean `{}`?", near.join("`, `"))),
-    };
-    failure
+    }
 }
 
 /// What `config prove -o FILE` has written.

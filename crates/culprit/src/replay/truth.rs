@@ -24,9 +24,6 @@ impl Group {
     /// All of them.
     pub(crate) const ALL: [Self; 4] = [Self::Guilty, Self::Healthy, Self::Unseen, Self::FirstSight];
 
-    /// Those whose recordings are kept and replayed.
-    pub(crate) const KEPT: [Self; 3] = [Self::Guilty, Self::Healthy, Self::Unseen];
-
     /// The folder's name.
     pub(crate) const fn folder(self) -> &'static str {
         match self {

@@ -170,7 +170,7 @@ fn what_is_wrong_with_a_server_is_said() {
     fails("sqlserver://reader@127.0.0.1:1/x", 3, "127.0.0.1:1: ");
     fails("127.0.0.1", 2, "sqlserver://USER@HOST:PORT/DATABASE");
     // Without a snapshot, tables may not fit together.
-    let output = import(&site, &[known.clone()], "new", &[]);
+    let output = import(&site, std::slice::from_ref(&known), "new", &[]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stderr(&output).contains("ALLOW_SNAPSHOT_ISOLATION"), "{}", stderr(&output));
     // Another schema has no tables.

@@ -211,7 +211,7 @@ impl TdsType {
 
 /// A long value: its length or that it is not known, then chunks.
 fn long(out: &mut Message, text: &[u8]) {
-    let known = text.len() % 4 == 0;
+    let known = text.len().is_multiple_of(4);
     let length = if known { text.len() as u64 } else { u64::MAX - 1 };
     out.bytes(&length.to_le_bytes());
     for chunk in text.chunks(3000) {

@@ -139,7 +139,7 @@ pub(super) fn row(
     cells: &[Option<String>],
 ) {
     let cell = |at: &usize| cells.get(*at).and_then(Option::as_deref);
-    let with_bitmap = out.len() % 2 == 0;
+    let with_bitmap = out.len().is_multiple_of(2);
     if with_bitmap {
         out.bytes(&[0xd2]);
         let mut bitmap = vec![0_u8; columns.len().div_ceil(8)];

@@ -185,13 +185,13 @@ impl Session {
 async fn connect(dsn: &SqlServerDsn) -> Result<Client<Compat<TcpStream>>, Error> {
     let mut config = dsn.config.clone();
     let stream = TcpStream::connect_named(&config).await?;
-    match Client::connect(config.clone(), stream.compat_write()).await {
+    match Box::pin(Client::connect(config.clone(), stream.compat_write())).await {
         // A cloud's gateway names the machine that has the database.
         Err(Error::Routing { host, port }) => {
             config.host(&host);
             config.port(port);
             let stream = TcpStream::connect((host.as_str(), port)).await?;
-            Client::connect(config, stream.compat_write()).await
+            Box::pin(Client::connect(config, stream.compat_write())).await
         }
         other => other,
     }
