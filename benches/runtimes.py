@@ -4,12 +4,13 @@ Each runtime has the same program (runtimes/): `cpu` works all the time, `mixed`
 does a fixed number of orders, chosen so that it takes about a second. It runs bare, under `perf record -g` at the
 same rate, and under `record`, interleaved, in an order that rotates every round.
 
-Numbers are ratios to the bare run of the same round: the median with the lowest and the highest. `recorder` is the
-CPU time of Culprit while it records, of the program's wall time.
+Numbers are ratios to the bare run of the same round: the median with the lowest and the highest; behind them stands
+the ratio of the quickest runs, which other work on the machine disturbed least. `recorder` is the CPU time of Culprit
+while it records, of the program's wall time.
 
 Missing runtimes are left out; scripts/test-runtimes fetches .NET and its compiler.
 
-usage: runtimes.py CULPRIT [--rounds N] [--seconds S] [--only WORD]
+usage: runtimes.py CULPRIT [--rounds N] [--seconds S] [--only WORD] [--without-perf]
 """
 
 import argparse
@@ -114,7 +115,7 @@ class Bench:
     def measure(self, runtime, part):
         record = [self.options.culprit, "record", "--quiet", "--force", "-o"]
         arms = {"bare": []}
-        if shutil.which("perf"):
+        if shutil.which("perf") and not self.options.without_perf:
             perf = ["perf", "record", "--quiet", "-e", "cpu-clock", "-F", "999", "-g"]
             arms["perf"] = [*perf, "-o", f"{self.folder}/perf.data", "--"]
         arms["record"] = [*record, f"{self.folder}/record.culprit", "--"]
@@ -137,7 +138,9 @@ def slowdown(taken, arm, what):
     if arm not in taken:
         return ""
     more = [100 * (each[what] / bare[what] - 1) for each, bare in zip(taken[arm], taken["bare"])]
-    return f"{statistics.median(more):+.1f} % ({min(more):+.1f} to {max(more):+.1f})"
+    quickest = [min(each[what] for each in taken[name]) for name in (arm, "bare")]
+    quickest = 100 * (quickest[0] / quickest[1] - 1)
+    return f"{statistics.median(more):+.1f} % ({min(more):+.1f} to {max(more):+.1f}), quickest {quickest:+.1f} %"
 
 
 def main():
@@ -146,6 +149,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--only", default="", metavar="WORD", help="only runtimes whose name holds this")
+    parser.add_argument("--without-perf", action="store_true", help="only bare and `record`")
     options = parser.parse_args()
     options.culprit = str(pathlib.Path(options.culprit).resolve())
     with tempfile.TemporaryDirectory(prefix="culprit-bench-", dir="/var/tmp") as folder:

@@ -23,8 +23,6 @@ const TILING_TOLERANCE: f64 = 0.001;
 /// A finding below this share is no answer to where the time went; it is the threshold below which
 /// a finding's severity is low.
 const DOMINATES: f64 = culprit_findings::MEDIUM_SHARE;
-/// A finding that is less sure is called possible.
-const GUESS: f64 = culprit_findings::POSSIBLE;
 
 /// One recording and what there is to say about it.
 #[derive(Debug)]
@@ -196,7 +194,7 @@ impl Digest {
         };
         let culprit = self.report.findings.iter().find(|finding| finding.cost > Nanos::ZERO);
         match culprit {
-            Some(finding) if finding.confidence < GUESS => format!(
+            Some(finding) if finding.confidence < culprit_findings::POSSIBLE => format!(
                 "{wall}, no certain cause: {}; possible cause ({} sure): {}",
                 self.mostly(),
                 percent(finding.confidence),

@@ -25,6 +25,7 @@ rules! {
     network_wait::NetworkWait,
     serial_round_trips::SerialRoundTrips,
     delayed_ack::DelayedAck,
+    syn_retransmission::SynRetransmission,
     pipe_backpressure::PipeBackpressure,
     idle_await::IdleAwait,
     name_lookup_wait::NameLookupWait,
@@ -73,6 +74,7 @@ rules! {
     cpu_quota_throttling::CpuQuotaThrottling,
     memory_limit_reclaim::MemoryLimitReclaim,
     memory_limit_reread::MemoryLimitReread,
+    io_limit_throttling::IoLimitThrottling,
     log_driver_backpressure::LogDriverBackpressure,
     seccomp_cost::SeccompCost,
     slower_in_place::SlowerInPlace,
@@ -162,10 +164,9 @@ mod tests {
 
     #[test]
     fn every_kind_of_loss_belongs_to_exactly_one_quality_finding() {
-        // What a probe cost is no loss, what did not pair is told with the activities, no finding
-        // rests on what is missing of allocations, and one that rests on thinned stacks says so itself.
+        // What a probe cost is no loss, what did not pair is told with the activities, and no finding
+        // rests on what is missing of allocations.
         let elsewhere = [
-            LossKind::StacksThinned,
             LossKind::ProbesCost,
             LossKind::ActivitiesUnpaired,
             LossKind::AllocationsSampled,

@@ -84,7 +84,6 @@ pub(crate) fn judge(
             "share",
         ));
     }
-    facts.extend(thinned(evidence, held));
     let about_waiting = claim.site == Site::WaitThenWork;
     if about_waiting && evidence.recording.losses.iter().any(|l| l.kind == LossKind::WakersMissing)
     {
@@ -95,22 +94,6 @@ pub(crate) fn judge(
         lowered.map(|(why, factor)| fact(format!("confidence lowered: {why}"), *factor, "factor")),
     );
     (confidence.value.clamp(0.0, 1.0), facts)
-}
-
-/// How many switches have another switch's stack, where a finding's waits rest on such stacks: those that lie
-/// in a time of thinned stacks are most of its time.
-fn thinned(evidence: &Evidence<'_>, held: &[SegmentId]) -> Option<Fact> {
-    let blocked =
-        |id: &&SegmentId| evidence.of_segment(evidence.chain.segment(**id)).cause.is_blocked();
-    let waits: Vec<SegmentId> = held.iter().filter(blocked).copied().collect();
-    let (waiting, whole) = (evidence.total(&waits), evidence.total(held));
-    let of_kind = evidence.recording.losses.iter().filter(|l| l.kind == LossKind::StacksThinned);
-    let rests = |loss: &&Loss| touched(evidence, &waits, loss).0 * 2 >= waiting.0.max(1);
-    let count: u64 = of_kind.filter(rests).map(|loss| loss.count).sum();
-    let most = waiting.0 * 2 >= whole.0;
-    (count > 0 && most).then(|| {
-        fact("stacks were thinned: switches with the stack of another one", count as f64, "count")
-    })
 }
 
 /// How much of the time each doubt concerns, in the order of [`DOUBTS`], and how much none does.

@@ -40,8 +40,8 @@ pub struct Options {
 /// The findings of one recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// The costliest first: the first one with a cost is the culprit. Statements about the
-    /// evidence come last.
+    /// Those of medium and high severity first, then the others, each by cost: the first one with a cost is
+    /// the culprit. Statements about the evidence come last.
     pub findings: Vec<Finding>,
     /// How much of the wall time the findings' costs explain, 0 to 1.
     pub explained_share: f64,

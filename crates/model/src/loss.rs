@@ -40,9 +40,6 @@ labels! {
         SamplingThrottled = "sampling-throttled",
         /// Switch-outs that have no stack.
         StacksMissing = "stacks-missing",
-        /// Switch-outs that have the stack of another switch of their thread: of very many switches some get a stack
-        /// of their own, evenly spread.
-        StacksThinned = "stacks-thinned",
         /// User stacks that end before the thread's start function.
         StacksTruncated = "stacks-truncated",
         /// Executable mappings whose file could not be opened.
@@ -146,7 +143,6 @@ impl LossKind {
             | Self::ActivitiesUnpaired
             | Self::AccountingDiffers => LossSeverity::Notice,
             Self::RingsSmall
-            | Self::StacksThinned
             | Self::DetailLeftOut
             | Self::InterpreterFramesGuessed
             | Self::AllocationsSampled => LossSeverity::Info,
@@ -180,9 +176,6 @@ impl LossKind {
             Self::SamplingThrottled => "lower -F, or raise kernel.perf_event_max_sample_rate",
             Self::StacksMissing => {
                 "see samples-lost and rights-missing for the reason; the time itself is counted"
-            }
-            Self::StacksThinned => {
-                "times, threads and wakers are complete; of a place where a thread waited, only its share of the waits is an estimate"
             }
             Self::StacksTruncated => {
                 "record with --stacks dwarf, or build with -fno-omit-frame-pointer"

@@ -16,6 +16,7 @@ use crate::question::unknown;
 use crate::runtime::{Stop, Threads};
 use crate::schema::{UNIT, stored_columns, tables};
 use crate::sources::Source;
+use crate::spark::Cluster;
 use crate::store::Limits;
 use crate::value::{Value, type_name, values};
 use crate::views::views;
@@ -68,6 +69,10 @@ pub struct Answer {
     columns: Vec<AnswerColumn>,
     opened: Vec<Opened>,
     source: Rows,
+    /// The engine that computes the rows: its sessions end with its last holder, and a session that has
+    /// ended cannot send the rest of an answer whose connection was cut.
+    #[expect(dead_code, reason = "held, not asked")]
+    engine: Option<Cluster>,
 }
 
 /// Where rows come from.
@@ -128,7 +133,13 @@ impl Answer {
                 }
             }
         });
-        Self { columns, opened, source: Rows::Coming { batches, threads, stop, limits } }
+        let source = Rows::Coming { batches, threads, stop, limits };
+        Self { columns, opened, source, engine: None }
+    }
+
+    /// The same answer, which keeps the engine that computes it.
+    pub(crate) fn computed_by(self, engine: Cluster) -> Self {
+        Self { engine: Some(engine), ..self }
     }
 
     /// Every table and view whose name is like a pattern.
@@ -189,7 +200,7 @@ impl Answer {
             unit: String::new(),
         };
         let columns = names.iter().map(column).collect();
-        Self { columns, opened: Vec::new(), source: Rows::Ready(rows) }
+        Self { columns, opened: Vec::new(), source: Rows::Ready(rows), engine: None }
     }
 }
 

@@ -181,7 +181,8 @@ impl Dataset {
             (named.cloned().collect::<Vec<_>>(), question.to_owned(), cluster.clone());
         let asked = async move { of.ask(&text, &tables, extent).await.map(unlimited) };
         let parts = cluster.threads().wait(stop, asked)?;
-        Ok(Answer::streaming(parts, cluster.threads().clone(), stop.clone(), self.limits))
+        let answer = Answer::streaming(parts, cluster.threads().clone(), stop.clone(), self.limits);
+        Ok(answer.computed_by(cluster.clone()))
     }
 
     /// Asks one question whose answer fits into memory. What cannot be joined in memory is sorted on

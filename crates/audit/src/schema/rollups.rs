@@ -152,7 +152,7 @@ table! {
     }
 }
 
-#[expect(clippy::derivable_impls, reason = "the macro of tables derives the same for all of them")]
+#[expect(clippy::derivable_impls, reason = "`table!` takes no attributes but documents")]
 impl Default for AgentRollup {
     fn default() -> Self {
         Self {

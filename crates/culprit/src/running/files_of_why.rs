@@ -7,7 +7,7 @@ use std::path::Path;
 use culprit_config::{PROCESS_PROFILE, Snapshot, SourceKind, ValueFingerprint};
 
 use super::of_recording::kept_by;
-use super::variables_of_why::on_one_side;
+use super::variables_of_why::{differing, on_one_side};
 
 /// The configuration files of a place, as a run in it has kept them.
 #[derive(Debug)]
@@ -56,13 +56,7 @@ impl PlaceFiles {
 
 /// The names of files that are not the same in all places.
 pub(super) fn differing_files(places: &[PlaceFiles]) -> BTreeSet<&str> {
-    let names = places.iter().flat_map(|place| place.files.keys());
-    let differs = |name: &&String| {
-        let mut hashes = places.iter().map(|place| place.files.get(*name).map(|one| &one.sha256));
-        let first = hashes.next();
-        hashes.any(|hash| Some(hash) != first)
-    };
-    names.filter(differs).map(String::as_str).collect()
+    differing(places, |place| &place.files, |file| &file.sha256)
 }
 
 /// What the other places have otherwise than the first, a sentence or two a place.

@@ -33,24 +33,31 @@ impl PlaceVariables {
         let variables = variables.into_iter().filter(|(name, _)| !is_of_place(name)).collect();
         Self { place: place.to_owned(), variables }
     }
-}
 
-/// The names of variables that are not the same in all places.
-pub(super) fn differing_variables(places: &[PlaceVariables]) -> BTreeSet<&str> {
-    let names = places.iter().flat_map(|place| place.variables.keys());
-    let differs = |name: &&String| {
-        let mut values = places.iter().map(|place| place.variables.get(*name));
-        let first = values.next();
-        values.any(|value| Some(value) != first)
-    };
-    names.filter(differs).map(String::as_str).collect()
-}
-
-impl PlaceVariables {
     /// Whether the place has a variable.
     pub(super) fn has(&self, name: &str) -> bool {
         self.variables.contains_key(name)
     }
+}
+
+/// The names of variables that are not the same in all places.
+pub(super) fn differing_variables(places: &[PlaceVariables]) -> BTreeSet<&str> {
+    differing(places, |place| &place.variables, |value| value)
+}
+
+/// The names that not all places have with the same value.
+pub(super) fn differing<'p, P, V: 'p, C: PartialEq + ?Sized + 'p>(
+    places: &'p [P],
+    named: impl Fn(&'p P) -> &'p BTreeMap<String, V>,
+    compared: impl Fn(&'p V) -> &'p C,
+) -> BTreeSet<&'p str> {
+    let names = places.iter().flat_map(|place| named(place).keys());
+    let differs = |name: &&'p String| {
+        let mut values = places.iter().map(|place| named(place).get(*name).map(&compared));
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    };
+    names.filter(differs).map(String::as_str).collect()
 }
 
 /// What the other places have otherwise than the first, a sentence or two a place. Names only: values may

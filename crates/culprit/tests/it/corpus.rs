@@ -119,21 +119,30 @@ fn record_programs(lab: &Lab, group: Group, only: &Only) {
             skip(&name, "its compiler or interpreter");
             continue;
         };
-        let part = PARTS.iter().find(|(part, _)| *part == name).map(|(_, seconds)| *seconds);
-        let outcome = measure(lab, program, &command, (Until::Undisturbed, part));
-        let right = if outcome.is_right() { "right" } else { "wrong" };
-        let disturbed = outcome.disturbed.unwrap_or_else(|| "nothing".to_owned());
-        let recording = unpacked(lab, &lab.path("program.raw"));
-        println!(
-            "{} of {count}: {name}: {right}, disturbed by {disturbed}, {} KiB",
-            at + 1,
-            recording.len() >> 10
-        );
+        let recording = recorded(lab, program, &command, (at + 1, count));
         packs.entry(pack_of(program)).or_default().insert(name, recording);
     }
     for (name, files) in packs {
         repack(&name, |pack| pack.extend(files));
     }
+}
+
+/// The recording of a program, the first part of it where all of it is large.
+fn recorded(
+    lab: &Lab,
+    program: &Program,
+    command: &[String],
+    (number, count): (usize, usize),
+) -> Vec<u8> {
+    let name = program.name();
+    let part = PARTS.iter().find(|(part, _)| *part == name).map(|(_, seconds)| *seconds);
+    let outcome = measure(lab, program, command, (Until::Undisturbed, part));
+    let right = if outcome.is_right() { "right" } else { "wrong" };
+    let disturbed = outcome.disturbed.unwrap_or_else(|| "nothing".to_owned());
+    let recording = unpacked(lab, &lab.path("program.raw"));
+    let size = recording.len() >> 10;
+    println!("{number} of {count}: {name}: {right}, disturbed by {disturbed}, {size} KiB");
+    recording
 }
 
 /// Records programs that are folders: `setup.sh` once, which is not measured, then `run.sh`.
@@ -149,7 +158,7 @@ fn record_folders(lab: &Lab, group: Group, only: &Only) {
     let copied = culprit_testkit::program("cp").arg("-a").arg(&source).arg(&folder).status();
     assert!(copied.expect("cp runs").success(), "cannot copy {}", source.display());
     let mut files = Files::new();
-    for program in &wanted {
+    for (number, program) in wanted.iter().enumerate() {
         let (name, at) = (program.name(), folder.join(&program.file));
         let setup = at.join("setup.sh");
         if setup.is_file() {
@@ -159,13 +168,8 @@ fn record_folders(lab: &Lab, group: Group, only: &Only) {
                 continue;
             }
         }
-        let part = PARTS.iter().find(|(part, _)| *part == name).map(|(_, seconds)| *seconds);
         let command = [at.join("run.sh").to_string_lossy().into_owned()];
-        let outcome = measure(lab, program, &command, (Until::Undisturbed, part));
-        let right = if outcome.is_right() { "right" } else { "wrong" };
-        let recording = unpacked(lab, &lab.path("program.raw"));
-        println!("{name}: {right}, {} KiB", recording.len() >> 10);
-        files.insert(name, recording);
+        files.insert(name, recorded(lab, program, &command, (number + 1, wanted.len())));
     }
     if !files.is_empty() {
         repack(group.folder(), |pack| pack.extend(files));

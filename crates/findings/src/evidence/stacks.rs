@@ -231,23 +231,24 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
 /// How a wait was entered when a library function of kind `outer` called one of kind `inner`. A
 /// mutex on either side makes it one: an interpreter waits for its lock in a condition variable,
 /// and a condition variable takes its mutex again. A runtime parks a thread in a condition variable,
-/// and builds its own queues and futures of parking. Once the program's own code runs again, nothing
-/// further out counts.
+/// and builds its own queues and futures of parking; an interpreter joins a thread by a semaphore. Once the
+/// program's own code runs again, nothing further out counts.
 fn joined(outer: Option<WaitKind>, inner: Option<WaitKind>) -> Option<WaitKind> {
     match (outer, inner) {
-        (Some(WaitKind::Mutex | WaitKind::Park), _) => outer,
+        (Some(WaitKind::Mutex | WaitKind::Park | WaitKind::Join), _) => outer,
         (Some(_), Some(WaitKind::Park) | None) => outer,
         _ => inner,
     }
 }
 
 /// The families that a stack keeps across an exception or a call back into user code: being
-/// inside the linker, the resolver, a scheduler's idle part, the program itself, a pause, the slow way
-/// through a lock or the look for the time zone is true for everything below it.
+/// inside the linker, the resolver, a library's connect, a scheduler's idle part, the program itself, a pause,
+/// the slow way through a lock or the look for the time zone is true for everything below it.
 fn user_part(families: Families) -> Families {
     const KEPT: Families = Families::of(Family::Link)
         .with(Families::of(Family::TimeZone))
         .with(Families::of(Family::Resolver))
+        .with(Families::of(Family::Connect))
         .with(Families::of(Family::Scheduler))
         .with(Families::of(Family::Launched))
         .with(Families::of(Family::Pause))

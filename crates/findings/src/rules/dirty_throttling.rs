@@ -17,7 +17,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "dirty-throttling",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
-    yields_to: &[],
+    yields_to: &["io-limit-throttling"],
     claim: "The kernel delays writes because more dirty pages wait for the disk than it, or the \
             container's memory limit, allows.",
     signature: "Threads on the critical path are blocked in the kernel's balance_dirty_pages.",

@@ -21,7 +21,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "fsync-storm",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
-    yields_to: &[],
+    yields_to: &["io-limit-throttling"],
     claim: "The program forces data to the disk after each small write.",
     signature: "Many waits, or much kernel time, in fsync, fdatasync, msync, sync, or in writes to a \
                 file opened with O_SYNC, on the critical path. The program writes few bytes between \

@@ -196,7 +196,7 @@ fn inside(evidence: &Evidence<'_>, own: &Tally<Text>) -> String {
         let told = format!(", most of it in `{}`", most.key);
         return if most.key == own.key { String::new() } else { told };
     }
-    let below = Callers::of(evidence, &own.segments, Chores::is_package);
+    let below = WithCallees::of(evidence, &own.segments, Chores::is_package);
     let below = below.deepest(own.total).map(|(name, _)| format!(", most of it below `{name}`"));
     below.unwrap_or_default()
 }
@@ -247,7 +247,7 @@ fn caller_among(
     total: Nanos,
     counts: fn(&Chores, FrameId) -> bool,
 ) -> Option<Claim> {
-    let (name, function) = Callers::of(evidence, cpu, counts).deepest(total)?;
+    let (name, function) = WithCallees::of(evidence, cpu, counts).deepest(total)?;
     // That a program's work goes through one function says no more than who waited for whom.
     let specificity = Specificity::Relation;
     let within =
@@ -258,9 +258,9 @@ fn caller_among(
 }
 
 /// Functions with what they call.
-struct Callers(BTreeMap<Text, Inclusive>);
+struct WithCallees(BTreeMap<Text, Inclusive>);
 
-impl Callers {
+impl WithCallees {
     /// Sums some segments by the functions that count on their stacks.
     fn of(
         evidence: &Evidence<'_>,

@@ -114,7 +114,7 @@ mod tests {
     const LOCK: &str = "clone3;serve;update;libc.so.6!pthread_cond_timedwait;k:futex_do_wait";
     const RENDER: &str = "main;render;libc.so.6!clock_nanosleep;k:do_nanosleep";
 
-    /// Two clients of a server with a thread for each; the second one waits 100 ms, for what `had` says.
+    /// Two clients of a server with a thread for each; the second one waits 100 ms, for a lock or for work.
     fn two_clients(locked: bool) -> Recording {
         let mut scene = Scene::default();
         let second = scene.program("second", None, 0);

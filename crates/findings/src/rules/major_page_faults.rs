@@ -21,7 +21,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "major-page-faults",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
-    yields_to: &["memory-limit-reread"],
+    yields_to: &["memory-limit-reread", "io-limit-throttling"],
     claim: "Threads wait while pages of mapped files, or of swap, are read from disk one after the \
             other.",
     signature: "A thread on the critical path is blocked in a page fault that reads from disk. If \

@@ -149,11 +149,11 @@ fn told(evidence: &Evidence<'_>, t: &Waits) -> Claim {
         .time("mean length of a wait", each)
         .facts(one_by_one(evidence, t));
     let specificity = if works { Specificity::Statement } else { claim.specificity };
-    let claim = match peer {
+    let claim = Claim { specificity, ..claim };
+    match peer {
         Peer::Local(_) => claim.facts(tally::done(evidence, &t.segments, 3)),
         _ => claim,
-    };
-    Claim { specificity, ..claim }
+    }
 }
 
 /// The waits one by one: the most that sending all requests at once could save, and the longest

@@ -17,7 +17,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "random-read",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
-    yields_to: &["memory-limit-reclaim", "memory-limit-reread"],
+    yields_to: &["memory-limit-reclaim", "memory-limit-reread", "io-limit-throttling"],
     claim: "The program reads small pieces of files that are not in the page cache, and waits for \
             the disk each time.",
     signature: "Many waits on the critical path in reads that miss the page cache, each fetching \

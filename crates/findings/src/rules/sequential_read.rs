@@ -14,7 +14,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "sequential-read",
     group: Group::Storage,
     specificity: Specificity::Mechanism,
-    yields_to: &["memory-limit-reclaim", "memory-limit-reread"],
+    yields_to: &["memory-limit-reclaim", "memory-limit-reread", "io-limit-throttling"],
     claim: "The program reads files that are not in the page cache in order, and waits for the disk.",
     signature: "Waits on the critical path in reads that miss the page cache, each fetching more than \
                 64 KiB from storage. The finding gives the rate at which the data came.",

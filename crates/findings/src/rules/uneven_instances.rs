@@ -124,10 +124,11 @@ fn together(evidence: &Evidence<'_>, group: &[ProcessId]) -> Option<(Time, Time)
     let processes = || group.iter().map(|id| recording.process(*id));
     let from = processes().map(|process| process.start).max()?;
     let end = processes().map(|process| process.end.unwrap_or(Time(wall.0))).min()?;
-    let of_group = |interval: &&Interval| {
-        let process = recording.thread(interval.thread).process;
-        group.iter().any(|id| *id == process || is_descendant(recording, process, *id))
-    };
+    let inside =
+        |process| group.iter().any(|id| *id == process || is_descendant(recording, process, *id));
+    let ids = (0..recording.processes.len()).map(ProcessId::from_index);
+    let inside: Vec<bool> = ids.map(inside).collect();
+    let of_group = |interval: &&Interval| inside[recording.thread(interval.thread).process.index()];
     let work = recording.intervals.iter().filter(|i| works(i)).filter(of_group);
     let last = work.map(|i| i.start + i.duration).max()?.min(end);
     let long = last.since(from);

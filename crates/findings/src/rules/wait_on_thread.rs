@@ -23,6 +23,9 @@ const MAX_PARALLEL: f64 = 0.5;
 /// Share of a thread's waiting from which one wait is for its only job.
 const ONLY_JOB: f64 = 0.8;
 
+/// Share of that job in one function above which this function is the reason: most of it.
+const MOST: f64 = 0.5;
+
 /// How long a waiter may work between two waits of one series, as a share of the series so far:
 /// returning from one join and starting the next takes microseconds.
 const MAX_BETWEEN: f64 = 0.01;
@@ -158,7 +161,9 @@ fn wait_of<'a>(evidence: &Evidence<'a>, segment: &Segment) -> &'a Interval {
 /// only work to another one. Nothing shows that several could have worked, so that function goes first.
 fn is_only_job(evidence: &Evidence<'_>, all: &Tally<(ThreadId, Text)>) -> bool {
     let waits = tally::by(evidence, &all.segments, |s| evidence.dependent_wait(s));
-    let once = waits.first().is_some_and(|longest| longest.total.share_of(all.total) >= ONLY_JOB);
+    if waits.first().is_none_or(|longest| longest.total.share_of(all.total) < ONLY_JOB) {
+        return false;
+    }
     let function = |doing: &Doing| {
         let runs = evidence.function(*doing).filter(|_| doing.cause.is_cpu())?;
         // A runtime's functions are its program's.
@@ -166,7 +171,7 @@ fn is_only_job(evidence: &Evidence<'_>, all: &Tally<(ThreadId, Text)>) -> bool {
         if of_runtime { evidence.chores.owner(doing.stack) } else { Some(runs) }
     };
     let most = tally::by_name(evidence, &all.segments, function).into_iter().next();
-    once && most.is_some_and(|most| most.total.share_of(all.total) > 0.5)
+    most.is_some_and(|most| most.total.share_of(all.total) > MOST)
 }
 
 /// True for waits between which the threads mostly work in parallel: they share work and do not all

@@ -63,6 +63,22 @@ pub mod names {
     /// Cgroup: pages of files that were read again after they had been dropped for others
     /// (`workingset_refault_file`, Linux 5.9).
     pub const FILE_REFAULTS: &str = "cgroup.memory.file_refaults";
+    /// Cgroup: bytes read from devices.
+    pub const CGROUP_READ_BYTES: &str = "cgroup.io.read_bytes";
+    /// Cgroup: bytes written to devices.
+    pub const CGROUP_WRITE_BYTES: &str = "cgroup.io.write_bytes";
+    /// Cgroup: requests that read from devices.
+    pub const CGROUP_READS: &str = "cgroup.io.reads";
+    /// Cgroup: requests that write to devices.
+    pub const CGROUP_WRITES: &str = "cgroup.io.writes";
+    /// Cgroup: bytes a second that may be read, a gauge; absent when unlimited.
+    pub const READ_LIMIT_BYTES: &str = "cgroup.io.read_limit_bytes";
+    /// Cgroup: bytes a second that may be written, a gauge; absent when unlimited.
+    pub const WRITE_LIMIT_BYTES: &str = "cgroup.io.write_limit_bytes";
+    /// Cgroup: requests a second that may read, a gauge; absent when unlimited.
+    pub const READS_LIMIT: &str = "cgroup.io.reads_limit";
+    /// Cgroup: requests a second that may write, a gauge; absent when unlimited.
+    pub const WRITES_LIMIT: &str = "cgroup.io.writes_limit";
     /// Machine: time stolen by the hypervisor, summed over CPUs (`/proc/stat`).
     pub const STEAL_NS: &str = "machine.steal_ns";
 }

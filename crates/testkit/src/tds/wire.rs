@@ -44,7 +44,7 @@ impl TdsKeys {
         let read = |error: rustls::pki_types::pem::Error| error.to_string();
         let key = PrivateKeyDer::from_pem_file(folder.join("key.pem")).map_err(read)?;
         let certificate = CertificateDer::from_pem_file(folder.join("cert.pem")).map_err(read)?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         // Before TDS 8, a server speaks TLS 1.2: messages after the handshake have no packets around them.
         let config = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS12])

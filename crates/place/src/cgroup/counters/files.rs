@@ -64,6 +64,18 @@ pub(super) fn sum_columns(text: &str, kind: &str) -> u64 {
     of_kind.filter_map(|words| words.get(2)?.parse::<u64>().ok()).sum()
 }
 
+/// `8:0 rbps=1048576 wbps=max ...`, one line a device: the least of a key.
+pub(super) fn least_pair(text: &str, key: &str) -> Option<u64> {
+    let pairs = text.split_ascii_whitespace().filter_map(|w| w.split_once('='));
+    pairs.filter(|(k, _)| *k == key).filter_map(|(_, v)| v.parse().ok()).min()
+}
+
+/// `8:0 1048576`, one line a device: the least number.
+pub(super) fn least_of_devices(text: &str) -> Option<u64> {
+    let numbers = text.lines().filter_map(|line| line.split_ascii_whitespace().nth(1));
+    numbers.filter_map(|number| number.parse().ok()).min()
+}
+
 /// `some avg10=0.00 ... total=12` in microseconds: the total of a line, in ns.
 pub(super) fn stall(text: &str, line: &str) -> Option<u64> {
     let line = text.lines().find(|l| l.starts_with(line))?;

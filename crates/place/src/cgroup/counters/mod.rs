@@ -83,6 +83,34 @@ pub struct IoCounters {
     pub reads: Option<u64>,
     /// Requests that wrote.
     pub writes: Option<u64>,
+    /// What is allowed.
+    pub limits: IoLimits,
+}
+
+/// What a cgroup and those above it allow of one device, the slowest one; none without a limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IoLimits {
+    /// Bytes a second to read.
+    pub read_bytes: Option<u64>,
+    /// Bytes a second to write.
+    pub write_bytes: Option<u64>,
+    /// Requests a second that read.
+    pub reads: Option<u64>,
+    /// Requests a second that write.
+    pub writes: Option<u64>,
+}
+
+impl IoLimits {
+    /// The stricter ones of both.
+    fn tightest(self, other: Self) -> Self {
+        let least = |one: Option<u64>, two: Option<u64>| [one, two].into_iter().flatten().min();
+        Self {
+            read_bytes: least(self.read_bytes, other.read_bytes),
+            write_bytes: least(self.write_bytes, other.write_bytes),
+            reads: least(self.reads, other.reads),
+            writes: least(self.writes, other.writes),
+        }
+    }
 }
 
 /// Time in which at least one member (`some`) or all (`full`) waited for a resource, ns.
@@ -101,14 +129,14 @@ pub struct Pressure {
 }
 
 impl Counters {
-    /// What was counted of the quota and of the memory limit since an earlier reading; limits and sizes
-    /// stay.
+    /// What was counted of the quota, of the memory limit and of I/O since an earlier reading; limits and
+    /// sizes stay.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let since = |now: Option<u64>, then: Option<u64>| {
             now.map(|now| now.saturating_sub(then.unwrap_or_default()))
         };
-        let (cpu, memory) = (&before.cpu, &before.memory);
+        let (cpu, memory, io) = (&before.cpu, &before.memory, &before.io);
         Self {
             cpu: CpuCounters {
                 usage_ns: since(self.cpu.usage_ns, cpu.usage_ns),
@@ -121,6 +149,13 @@ impl Counters {
                 limit_hits: since(self.memory.limit_hits, memory.limit_hits),
                 file_refaults: since(self.memory.file_refaults, memory.file_refaults),
                 ..self.memory
+            },
+            io: IoCounters {
+                read_bytes: since(self.io.read_bytes, io.read_bytes),
+                write_bytes: since(self.io.write_bytes, io.write_bytes),
+                reads: since(self.io.reads, io.reads),
+                writes: since(self.io.writes, io.writes),
+                limits: self.io.limits,
             },
             ..*self
         }
@@ -161,6 +196,13 @@ impl Counters {
                 file_refaults: sum(self.memory.file_refaults, other.memory.file_refaults),
                 ..self.memory
             },
+            io: IoCounters {
+                read_bytes: sum(self.io.read_bytes, other.io.read_bytes),
+                write_bytes: sum(self.io.write_bytes, other.io.write_bytes),
+                reads: sum(self.io.reads, other.io.reads),
+                writes: sum(self.io.writes, other.io.writes),
+                limits: self.io.limits.tightest(other.io.limits),
+            },
             ..*self
         }
     }
@@ -178,6 +220,14 @@ impl Counters {
             (counter_names::MEMORY_LIMIT_BYTES, self.memory.limit_bytes),
             (counter_names::MEMORY_LIMIT_HITS, self.memory.limit_hits),
             (counter_names::FILE_REFAULTS, self.memory.file_refaults),
+            (counter_names::CGROUP_READ_BYTES, self.io.read_bytes),
+            (counter_names::CGROUP_WRITE_BYTES, self.io.write_bytes),
+            (counter_names::CGROUP_READS, self.io.reads),
+            (counter_names::CGROUP_WRITES, self.io.writes),
+            (counter_names::READ_LIMIT_BYTES, self.io.limits.read_bytes),
+            (counter_names::WRITE_LIMIT_BYTES, self.io.limits.write_bytes),
+            (counter_names::READS_LIMIT, self.io.limits.reads),
+            (counter_names::WRITES_LIMIT, self.io.limits.writes),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }

@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 
 use culprit_model::Pid;
 
-use super::files::{Folder, V1_UNLIMITED, micros, quota, stall, sum_columns, sum_pairs};
-use super::{Counters, CpuCounters, IoCounters, Limits, MemoryCounters, Pressure};
+use super::files::{
+    Folder, V1_UNLIMITED, least_of_devices, least_pair, micros, quota, stall, sum_columns,
+    sum_pairs,
+};
+use super::{Counters, CpuCounters, IoCounters, IoLimits, Limits, MemoryCounters, Pressure};
 use crate::cgroup::folders_in;
 use crate::cgroup::hierarchy::{Hierarchies, Hierarchy, Membership};
 use crate::error::Result;
@@ -158,7 +161,7 @@ impl CounterReader {
         Counters {
             cpu: here.cpu_with_quota(),
             memory: here.memory_of_members(),
-            io: here.io(),
+            io: IoCounters { limits: here.io_limits(), ..here.io() },
             pressure: here.pressure(),
         }
     }
@@ -301,6 +304,7 @@ impl CounterReader {
                 write_bytes: sum("wbytes"),
                 reads: sum("rios"),
                 writes: sum("wios"),
+                limits: IoLimits::default(),
             };
         }
         let (bytes, requests) =
@@ -311,6 +315,38 @@ impl CounterReader {
             write_bytes: sum(bytes, "Write"),
             reads: sum(requests, "Read"),
             writes: sum(requests, "Write"),
+            limits: IoLimits::default(),
+        }
+    }
+
+    /// The strictest limits of I/O that hold here: those of this cgroup or of one above it.
+    fn io_limits(&self) -> IoLimits {
+        let mut limits = self.own_io_limits();
+        let mut above = self.above();
+        while let Some(here) = above {
+            limits = limits.tightest(here.own_io_limits());
+            above = here.above();
+        }
+        limits
+    }
+
+    fn own_io_limits(&self) -> IoLimits {
+        let Some(folder) = self.blkio.as_deref() else {
+            let most = Folder(self.v2.as_deref()).text("io.max").unwrap_or_default();
+            let least = |key| least_pair(&most, key);
+            return IoLimits {
+                read_bytes: least("rbps"),
+                write_bytes: least("wbps"),
+                reads: least("riops"),
+                writes: least("wiops"),
+            };
+        };
+        let least = |file| Folder(Some(folder)).text(file).and_then(|text| least_of_devices(&text));
+        IoLimits {
+            read_bytes: least("blkio.throttle.read_bps_device"),
+            write_bytes: least("blkio.throttle.write_bps_device"),
+            reads: least("blkio.throttle.read_iops_device"),
+            writes: least("blkio.throttle.write_iops_device"),
         }
     }
 
@@ -361,7 +397,7 @@ fn is_empty(folder: &Path) -> bool {
 mod tests {
     use super::super::Counters;
     use super::super::files::{stall, sum_columns, sum_pairs};
-    use super::CounterReader;
+    use super::{CounterReader, IoLimits};
     use std::path::Path;
 
     fn write(folder: &Path, files: &[(&str, &str)]) {
@@ -390,6 +426,7 @@ mod tests {
                     "io.stat",
                     "8:0 rbytes=1 wbytes=2 rios=3 wios=4\n8:16 rbytes=10 wbytes=0 rios=1 wios=0\n",
                 ),
+                ("io.max", "8:0 rbps=max wbps=max riops=max wiops=90\n8:16 rbps=700 wbps=max\n"),
                 ("memory.pressure", "some avg10=0.00 total=11\nfull avg10=0.00 total=12\n"),
             ],
         );
@@ -402,6 +439,8 @@ mod tests {
         assert_eq!((read.memory.limit_hits, read.memory.oom_kills), (Some(9), Some(1)));
         assert_eq!(read.memory.file_refaults, Some(3));
         assert_eq!((read.io.read_bytes, read.io.reads), (Some(11), Some(4)));
+        let limits = IoLimits { read_bytes: Some(700), writes: Some(90), ..IoLimits::default() };
+        assert_eq!(read.io.limits, limits);
         assert_eq!((read.pressure.memory_full_ns, read.pressure.io_some_ns), (Some(12_000), None));
     }
 
@@ -423,13 +462,16 @@ mod tests {
                 ("memory.failcnt", "9\n"),
                 ("memory.oom_control", "under_oom 0\noom_kill 1\n"),
                 ("memory.stat", "workingset_refault_file 3\ntotal_workingset_refault_file 4\n"),
+                ("blkio.throttle.io_serviced_recursive", "8:0 Read 6\n8:0 Write 7\nTotal 13\n"),
+                ("blkio.throttle.read_bps_device", "8:0 700\n8:16 800\n"),
             ],
         );
         let here = Some(dir.path().to_path_buf());
         let reader = CounterReader {
             cpu: here.clone(),
             cpuacct: here.clone(),
-            memory: here,
+            memory: here.clone(),
+            blkio: here,
             ..CounterReader::default()
         };
         let read = reader.read();
@@ -439,7 +481,8 @@ mod tests {
         assert_eq!((read.cpu.quota_ns, read.cpu.period_ns), (None, Some(100_000_000)));
         assert_eq!((read.memory.limit_bytes, read.memory.limit_hits), (None, Some(9)));
         assert_eq!(read.memory.file_refaults, Some(4));
-        assert_eq!(read.io.read_bytes, None);
+        assert_eq!((read.io.read_bytes, read.io.writes), (None, Some(7)));
+        assert_eq!((read.io.limits.read_bytes, read.io.limits.reads), (Some(700), None));
     }
 
     #[test]
