@@ -4,9 +4,10 @@ Each runtime has the same program (runtimes/): `cpu` works all the time, `mixed`
 does a fixed number of orders, chosen so that it takes about a second. It runs bare, under `perf record -g` at the
 same rate, and under `record`, interleaved, in an order that rotates every round.
 
-Numbers are ratios to the bare run of the same round: the median with the lowest and the highest; behind them stands
-the ratio of the quickest runs, which other work on the machine disturbed least. `recorder` is the CPU time of Culprit
-while it records, of the program's wall time.
+Numbers are ratios to the bare run of the same round: the median with the lowest and the highest. `pieces` compares
+pieces of about 100 ms instead, all of an arm together, but for those of the first second: a quarter of the pieces are
+shorter than the one that is compared. On a machine that is now quicker, now slower, that repeats far better than whole
+runs. `recorder` is the CPU time of Culprit while it records, of the program's wall time.
 
 Missing runtimes are left out; scripts/test-runtimes fetches .NET and its compiler.
 
@@ -15,6 +16,7 @@ usage: runtimes.py CULPRIT [--rounds N] [--seconds S] [--only WORD] [--without-p
 
 import argparse
 import collections
+import itertools
 import json
 import os
 import pathlib
@@ -93,7 +95,8 @@ class Bench:
 
     def run(self, before, command, part, count):
         """What the program took, start and end included."""
-        argv = [*before, self.timed, *command, part, str(count), self.file]
+        piece = max(250, int(count / self.options.seconds / 10 / 250) * 250)
+        argv = [*before, self.timed, *command, part, str(count), self.file, str(piece)]
         environment = dict(os.environ, DOTNET_SYSTEM_GLOBALIZATION_INVARIANT="1")
         done = subprocess.run(argv, check=True, capture_output=True, text=True, env=environment)
         return json.loads([line for line in done.stdout.splitlines() if line.startswith("{")][-1])
@@ -128,7 +131,9 @@ class Bench:
         share = self.recorder_cpu(f"{self.folder}/record.culprit") / taken["record"][-1]["wall_ns"]
         bare = statistics.median(each["wall_ns"] for each in taken["bare"]) / 1e9
         cells = [
-            slowdown(taken, arm, what) for arm in ("perf", "record") for what in ("cpu_ns", "wall_ns")
+            cell
+            for arm in ("perf", "record")
+            for cell in [*(slowdown(taken, arm, what) for what in ("cpu_ns", "wall_ns")), pieces(taken, arm)]
         ]
         print(f"| {runtime.name} | {part} | {bare:.2f} s | {' | '.join(cells)} | {100 * share:.1f} % |", flush=True)
 
@@ -138,9 +143,22 @@ def slowdown(taken, arm, what):
     if arm not in taken:
         return ""
     more = [100 * (each[what] / bare[what] - 1) for each, bare in zip(taken[arm], taken["bare"])]
-    quickest = [min(each[what] for each in taken[name]) for name in (arm, "bare")]
-    quickest = 100 * (quickest[0] / quickest[1] - 1)
-    return f"{statistics.median(more):+.1f} % ({min(more):+.1f} to {max(more):+.1f}), quickest {quickest:+.1f} %"
+    return f"{statistics.median(more):+.1f} % ({min(more):+.1f} to {max(more):+.1f})"
+
+
+def pieces(taken, arm):
+    """The lower quartile of an arm's pieces, beside that of the bare runs."""
+    if arm not in taken:
+        return ""
+
+    def quartile(name):
+        steady = []
+        for run in taken[name]:
+            ends = itertools.accumulate(run["pieces_ns"])
+            steady += [piece for piece, end in zip(run["pieces_ns"], ends) if end - piece >= 1e9]
+        return statistics.quantiles(steady, n=4)[0]
+
+    return f"{100 * (quartile(arm) / quartile('bare') - 1):+.1f} %"
 
 
 def main():
@@ -156,8 +174,9 @@ def main():
         bench = Bench(options, folder)
         print(f"slow-down by recording, {options.rounds} interleaved rounds, {os.cpu_count()} CPUs, "
               f"load {os.getloadavg()[0]:.1f}")
-        print("| runtime | program | bare | perf: CPU time | perf: wall | record: CPU time | record: wall | recorder |")
-        print("|---|---|---|---|---|---|---|---|")
+        columns = [f"{arm}: {what}" for arm in ("perf", "record") for what in ("CPU time", "wall", "pieces")]
+        print("|", " | ".join(["runtime", "program", "bare", *columns, "recorder"]), "|")
+        print("|---" * 10 + "|")
         for runtime in runtimes(folder):
             if options.only in runtime.name:
                 for part in ("cpu", "mixed"):

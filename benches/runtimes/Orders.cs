@@ -3,7 +3,7 @@ using System.Collections.Generic;
 using System.IO;
 using System.Threading;
 
-/// As orders.py: `dotnet Orders.dll cpu|mixed COUNT FILE`.
+/// As orders.py: `dotnet Orders.dll cpu|mixed COUNT FILE PIECE`.
 public static class Orders
 {
     static readonly string[] Lines = new string[64];
@@ -45,9 +45,9 @@ public static class Orders
         for (int number = first; number < first + count; number++) Handle(number, totals);
     }
 
-    static void Mix(int count, string path, Dictionary<int, int> totals)
+    static void Mix(int begin, int count, string path, Dictionary<int, int> totals)
     {
-        for (int first = 0; first < count; first += 250)
+        for (int first = begin; first < begin + count; first += 250)
         {
             HandleAll(first, 250, totals);
             File.ReadAllBytes(path);
@@ -59,9 +59,13 @@ public static class Orders
     {
         Fill();
         int count = int.Parse(arguments[1]);
+        int piece = int.Parse(arguments[3]);
         var totals = new Dictionary<int, int>();
-        if (arguments[0] == "cpu") HandleAll(0, count, totals);
-        else Mix(count, arguments[2], totals);
-        Console.WriteLine(totals.Count);
+        for (int first = 0; first < count; first += piece)
+        {
+            if (arguments[0] == "cpu") HandleAll(first, piece, totals);
+            else Mix(first, piece, arguments[2], totals);
+            Console.WriteLine(totals.Count);
+        }
     }
 }

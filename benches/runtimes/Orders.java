@@ -3,7 +3,7 @@ import java.nio.file.Paths;
 import java.util.HashMap;
 import java.util.Map;
 
-/** As orders.py: `java -cp . Orders cpu|mixed COUNT FILE`. */
+/** As orders.py: `java -cp . Orders cpu|mixed COUNT FILE PIECE`. */
 public class Orders {
   static final String[] LINES = new String[64];
 
@@ -38,8 +38,8 @@ public class Orders {
     for (int number = first; number < first + count; number++) handle(number, totals);
   }
 
-  static void mix(int count, String path, Map<Integer, Integer> totals) throws Exception {
-    for (int first = 0; first < count; first += 250) {
+  static void mix(int begin, int count, String path, Map<Integer, Integer> totals) throws Exception {
+    for (int first = begin; first < begin + count; first += 250) {
       handleAll(first, 250, totals);
       Files.readAllBytes(Paths.get(path));
       Thread.sleep(1);
@@ -49,9 +49,12 @@ public class Orders {
   public static void main(String[] arguments) throws Exception {
     fill();
     int count = Integer.parseInt(arguments[1]);
+    int piece = Integer.parseInt(arguments[3]);
     Map<Integer, Integer> totals = new HashMap<>();
-    if (arguments[0].equals("cpu")) handleAll(0, count, totals);
-    else mix(count, arguments[2], totals);
-    System.out.println(totals.size());
+    for (int first = 0; first < count; first += piece) {
+      if (arguments[0].equals("cpu")) handleAll(first, piece, totals);
+      else mix(first, piece, arguments[2], totals);
+      System.out.println(totals.size());
+    }
   }
 }

@@ -1,4 +1,4 @@
-// As orders.py: `node orders.js cpu|mixed COUNT FILE`.
+// As orders.py: `node orders.js cpu|mixed COUNT FILE PIECE`.
 'use strict';
 const fs = require('node:fs');
 
@@ -25,16 +25,18 @@ function handleAll(first, count, totals) {
   for (let number = first; number < first + count; number++) handle(number, totals);
 }
 
-function mix(count, path, totals) {
-  for (let first = 0; first < count; first += 250) {
+function mix(begin, count, path, totals) {
+  for (let first = begin; first < begin + count; first += 250) {
     handleAll(first, 250, totals);
     fs.readFileSync(path);
     Atomics.wait(CELL, 0, 0, 1);
   }
 }
 
-const [part, count, path] = process.argv.slice(2);
+const [part, count, path, piece] = process.argv.slice(2);
 const totals = new Map();
-if (part === 'cpu') handleAll(0, Number(count), totals);
-else mix(Number(count), path, totals);
-console.log(totals.size);
+for (let first = 0; first < Number(count); first += Number(piece)) {
+  if (part === 'cpu') handleAll(first, Number(piece), totals);
+  else mix(first, Number(piece), path, totals);
+  fs.writeSync(1, `${totals.size}\n`);
+}

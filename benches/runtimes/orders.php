@@ -1,5 +1,5 @@
 <?php
-// As orders.py: `php orders.php cpu|mixed COUNT FILE`.
+// As orders.py: `php orders.php cpu|mixed COUNT FILE PIECE`.
 
 $lines = [];
 for ($line = 0; $line < 64; $line++) {
@@ -32,17 +32,19 @@ function handle_all(int $first, int $count, array &$totals): void
     for ($number = $first; $number < $first + $count; $number++) handle($number, $totals);
 }
 
-function mix(int $count, string $path, array &$totals): void
+function mix(int $begin, int $count, string $path, array &$totals): void
 {
-    for ($first = 0; $first < $count; $first += 250) {
+    for ($first = $begin; $first < $begin + $count; $first += 250) {
         handle_all($first, 250, $totals);
         file_get_contents($path);
         usleep(1000);
     }
 }
 
-[, $part, $count, $path] = $argv;
+[, $part, $count, $path, $piece] = $argv;
 $totals = [];
-if ($part === 'cpu') handle_all(0, (int) $count, $totals);
-else mix((int) $count, $path, $totals);
-echo count($totals), "\n";
+for ($first = 0; $first < (int) $count; $first += (int) $piece) {
+    if ($part === 'cpu') handle_all($first, (int) $piece, $totals);
+    else mix($first, (int) $piece, $path, $totals);
+    echo count($totals), "\n";
+}

@@ -1,6 +1,7 @@
-"""A fixed number of orders: `orders.py cpu|mixed COUNT FILE`.
+"""A fixed number of orders: `orders.py cpu|mixed COUNT FILE PIECE`.
 
-Each language has this program: `cpu` works, `mixed` also reads the file and sleeps 1 ms after every 250 orders.
+Each language has this program: `cpu` works, `mixed` also reads the file and sleeps 1 ms after every 250 orders. It
+prints a line after each piece of so many orders.
 """
 
 import sys
@@ -30,21 +31,22 @@ def handle_all(first, count, totals):
         handle(number, totals)
 
 
-def mix(count, path, totals):
-    for first in range(0, count, 250):
+def mix(begin, count, path, totals):
+    for first in range(begin, begin + count, 250):
         handle_all(first, 250, totals)
         with open(path, "rb") as file:
             file.read()
         time.sleep(0.001)
 
 
-def main(part, count, path):
+def main(part, count, path, piece):
     totals = {}
-    if part == "cpu":
-        handle_all(0, count, totals)
-    else:
-        mix(count, path, totals)
-    print(len(totals))
+    for first in range(0, count, piece):
+        if part == "cpu":
+            handle_all(first, piece, totals)
+        else:
+            mix(first, piece, path, totals)
+        print(len(totals), flush=True)
 
 
-main(sys.argv[1], int(sys.argv[2]), sys.argv[3])
+main(sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))

@@ -1,4 +1,4 @@
-# As orders.py: `ruby orders.rb cpu|mixed COUNT FILE`.
+# As orders.py: `ruby orders.rb cpu|mixed COUNT FILE PIECE`.
 
 LINES = Array.new(64) { |line| Array.new(20) { |part| line * 37 + part * 11 }.join(',') }
 
@@ -22,15 +22,18 @@ def handle_all(first, count, totals)
   end
 end
 
-def mix(count, path, totals)
-  0.step(count - 1, 250) do |first|
+def mix(start, count, path, totals)
+  start.step(start + count - 1, 250) do |first|
     handle_all(first, 250, totals)
     File.binread(path)
     sleep(0.001)
   end
 end
 
-part, count, path = ARGV
+part, count, path, piece = ARGV
 totals = Hash.new(0)
-part == 'cpu' ? handle_all(0, count.to_i, totals) : mix(count.to_i, path, totals)
-puts totals.size
+$stdout.sync = true
+0.step(count.to_i - 1, piece.to_i) do |first|
+  part == 'cpu' ? handle_all(first, piece.to_i, totals) : mix(first, piece.to_i, path, totals)
+  puts totals.size
+end

@@ -24,6 +24,7 @@ rules! {
     spawn_storm::SpawnStorm,
     network_wait::NetworkWait,
     serial_round_trips::SerialRoundTrips,
+    answer_after_timer::AnswerAfterTimer,
     delayed_ack::DelayedAck,
     syn_retransmission::SynRetransmission,
     pipe_backpressure::PipeBackpressure,

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::round_trip::fixtures;
 
 /// Lengths tried of each fixture, bytes changed of each: every one of small files.
-const PLACES: usize = 75;
+const PLACES: usize = 40;
 
 /// The same where time is no matter.
 const MANY_PLACES: usize = 400;

@@ -257,14 +257,25 @@ fn unexpected(recording: &Recording) -> Vec<String> {
 }
 
 #[test]
+fn lists_of_fields_read_as_the_file_that_they_are_printed_from() {
+    lists_of_fields("lists_of_fields_read_as_the_file_that_they_are_printed_from", 5);
+}
+
+#[test]
+#[ignore = "long: make accuracy"]
 fn every_list_of_fields_reads_as_the_file_that_it_is_printed_from() {
-    let test = "every_list_of_fields_reads_as_the_file_that_it_is_printed_from";
+    lists_of_fields("every_list_of_fields_reads_as_the_file_that_it_is_printed_from", 1);
+}
+
+/// Compares every `step`-th list.
+fn lists_of_fields(test: &str, step: usize) {
     let Some(lab) = Lab::new(test) else { return };
     let chains = lab.record("chains", &["-g"]);
     let flat = lab.record("flat", &[]);
     let switches = lab.record("switches", &["-g", "--switch-events"]);
     let mut compared = 0;
-    for mask in 0..1_usize << FIELDS.len() {
+    let all = 1_usize << FIELDS.len();
+    for mask in (0..all).step_by(step) {
         let fields = FIELDS.iter().enumerate().filter(|(at, _)| mask & 1 << at != 0);
         let fields: Vec<_> = fields.map(|(_, field)| *field).collect();
         let recorded = [&chains, &flat, &switches][mask % 3];
@@ -297,7 +308,7 @@ fn every_list_of_fields_reads_as_the_file_that_it_is_printed_from() {
         assert!(unexpected.is_empty(), "{what}: {unexpected:?}\n{text}");
         compared += 1;
     }
-    assert!(compared >= 40, "{compared}");
+    assert!(compared * step * 3 >= all, "{compared}");
     println!("{compared} lists of fields compared");
 }
 

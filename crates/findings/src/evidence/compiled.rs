@@ -2,7 +2,8 @@
 //!
 //! Such a function stands in a module named after its file (`app.js!parse`), where a compiled program's
 //! has the program's or library's. Its name alone says little: `read` of `app.js` is not that of the C
-//! library. So the tables of functions know it by name and file, as V8 writes both.
+//! library. So the tables of functions know it by name and file, as V8 writes both, or CPython's own
+//! trampolines for perf.
 
 use std::borrow::Cow;
 
@@ -24,7 +25,11 @@ pub(crate) fn known_as<'a>(
     let function = frame.function.as_str();
     if is_compiled_at_run_time(frame, module) {
         let file = frame.file.as_deref().unwrap_or_default();
-        return (format!("JS:{function} {file}").into(), "");
+        let known = match file.strip_suffix(".py") {
+            Some(_) => format!("py::{function}:{file}"),
+            None => format!("JS:{function} {file}"),
+        };
+        return (known.into(), "");
     }
     (function.into(), module.map_or("", |module| module.name.as_str()))
 }
@@ -52,6 +57,7 @@ mod tests {
             ("n.js", "read", Some("/app/n.js"), ("JS:read /app/n.js", "")),
             ("node:fs", "statSync", Some("node:fs"), ("JS:statSync node:fs", "")),
             ("eval", "f", Some("[eval]"), ("JS:f [eval]", "")),
+            ("n.py", "N.read", Some("/lib/n.py"), ("py::N.read:/lib/n.py", "")),
             ("app", "read", Some("/src/app.c"), ("read", "app")),
             ("libc.so.6", "read", None, ("read", "libc.so.6")),
         ] {

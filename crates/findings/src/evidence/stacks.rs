@@ -157,8 +157,7 @@ impl Stacks {
 
 fn frame_told(recording: &Recording, known: Known, id: FrameId) -> FrameTold {
     let frame = recording.frame(id);
-    // A script's `read` or `sleep` is no function of the C library.
-    let families = if known.script.is_some() { Families::NONE } else { known.families };
+    let families = known.families;
     // An unnamed frame is nothing to look at while a named one is near.
     let unnamed = frame.function.as_str() == "?";
     let families = if unnamed { families.with(Families::of(Family::Wrapper)) } else { families };
@@ -204,6 +203,7 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
     .find(|(family, _)| own.families.has(*family))
     .map(|(_, kind)| kind);
     let wrapper = own.families.has(Family::Wrapper);
+    let plumbing = own.families.has(Family::Plumbing);
     // Of itself such a loop waits for nothing but its lock; distributions strip the names between.
     let wait = match wait {
         Some(WaitKind::Condition) if parent.interpreter.is_some() => Some(WaitKind::Mutex),
@@ -216,7 +216,7 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
     };
     Told {
         families: user_part(parent.families).with(own.families),
-        wait: if wrapper { joined(parent.wait, wait) } else { None },
+        wait: if wrapper || plumbing { joined(parent.wait, wait) } else { None },
         focus: if wrapper { parent.focus } else { Some(frame) },
         user: Some(frame),
         code: if wrapper && own.inlined { parent.code } else { Some(frame) },

@@ -1,6 +1,7 @@
 //! One file a rule; the file listing is the catalogue.
 
 pub(crate) mod alloc_churn;
+pub(crate) mod answer_after_timer;
 pub(crate) mod atomic_contention;
 pub(crate) mod case_fold_hot;
 pub(crate) mod clock_in_kernel;
