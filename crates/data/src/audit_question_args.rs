@@ -83,6 +83,9 @@ pub(crate) struct AuditVisitsArgs {
     /// Leave robots out, count only them, or print a row for each
     #[arg(long, value_name = "WHAT", default_value = "exclude", value_parser = ["exclude", "only", "split"])]
     pub(crate) robots: String,
+    /// Where shards are missing, estimate the visits of all of them, with an interval
+    #[arg(long)]
+    pub(crate) extrapolate: bool,
     /// Print the steps from all visits to these rows, with the rows that each step left
     #[arg(long)]
     pub(crate) explain: bool,

@@ -5,10 +5,12 @@
 //! days of a time zone                   zone.rs, calendar.rs
 //! sums, medians                         report.rs with questions/visit_*.sql, order.rs
 //! what the published query would say    published.rs
+//! what missing shards would add         extrapolate.rs
 //! where visits come from                origins.rs
 //! ```
 
 mod calendar;
+mod extrapolate;
 mod order;
 mod origins;
 mod place;
@@ -17,6 +19,7 @@ mod report;
 mod zone;
 
 pub use calendar::{Bucket, day_text};
+pub use extrapolate::{Extrapolated, NoExtrapolation};
 pub use origins::{Origin, origins};
 pub use place::PlaceSpec;
 pub use published::Published;

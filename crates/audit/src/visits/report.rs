@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use culprit_query::Parameter;
 
 use super::calendar::{Bucket, bucket_text};
+use super::extrapolate::{Extrapolated, NoExtrapolation, extrapolated};
 use super::order::Histogram;
 use super::place::{ChosenPlace, PlaceSpec};
 use super::published::{Published, published};
@@ -100,6 +101,8 @@ pub struct VisitReport {
     pub shards: u64,
     /// Numbers below the greatest that no row has.
     pub shards_missing: u64,
+    /// The visits of the rows in all shards, missing ones included; or why that cannot be said.
+    pub extrapolated: Result<Extrapolated, NoExtrapolation>,
     /// Rows that the imports rejected.
     pub rows_rejected: u64,
     /// The chain with its row counts.
@@ -139,7 +142,9 @@ pub fn visits(store: &AuditStore, options: &VisitOptions) -> Result<VisitReport,
     run.shards(&mut all)?;
     let rows_rejected = store.ask("rejected", &[])?.rows.first().map_or(0, |r| Cells(r).count(1));
     let before = all.len() as u64;
-    let per_shard: Vec<Vec<u64>> = all.values().map(|sums| sums.by_shard.clone()).collect();
+    let by_shard = |sums: &Sums| sums.by_shard.values().copied().collect();
+    let per_shard: Vec<Vec<u64>> = all.values().map(by_shard).collect();
+    let of_shards = run.of_shards(&all);
     let rows = run.rows(all);
     let published = published(&run, &per_shard, &rows)?;
     Ok(VisitReport {
@@ -148,6 +153,7 @@ pub fn visits(store: &AuditStore, options: &VisitOptions) -> Result<VisitReport,
         rows,
         shards: run.span.shards,
         shards_missing: run.span.missing,
+        extrapolated: extrapolated(store, &of_shards, run.span.missing)?,
         rows_rejected,
         published,
     })
@@ -179,8 +185,8 @@ struct Sums {
     single: u64,
     histogram: Histogram,
     duration_ms: Option<f64>,
-    /// All sessions of the bucket by shard, robots included.
-    by_shard: Vec<u64>,
+    /// Its sessions by the number of the shard.
+    by_shard: BTreeMap<i64, u64>,
 }
 
 impl Run<'_> {
@@ -233,30 +239,46 @@ impl Run<'_> {
     fn shards(&self, all: &mut BTreeMap<Key, Sums>) -> Result<(), AuditError> {
         for row in self.store.ask("visit_shards", &self.parameters())?.rows {
             let cells = Cells(&row);
-            let (bucket, sessions, robots) =
-                (cells.int(0).unwrap_or(0), cells.count(2), cells.count(3));
+            let (bucket, shard) = (cells.int(0).unwrap_or(0), cells.int(1).unwrap_or(0));
+            let (sessions, robots) = (cells.count(2), cells.count(3));
             for (robot, part) in [(false, sessions - robots.min(sessions)), (true, robots)] {
                 if let Some(sums) = all.get_mut(&(bucket, robot)).filter(|_| part > 0) {
-                    sums.by_shard.push(part);
+                    sums.by_shard.insert(shard, part);
                 }
             }
         }
         Ok(())
     }
 
+    /// True for what becomes a row.
+    fn is_row(&self, (_, robot): Key, sums: &Sums) -> bool {
+        let wanted = match self.options.robots {
+            RobotVisits::Exclude => !robot,
+            RobotVisits::Only => robot,
+            RobotVisits::Split => true,
+        };
+        // Once, after all shards were added up.
+        wanted && sums.sessions >= self.options.min_sessions.max(1)
+    }
+
+    /// The sessions of all rows in each shard of the store, also in those that have none.
+    fn of_shards(&self, all: &BTreeMap<Key, Sums>) -> Vec<u64> {
+        let mut of_shards: BTreeMap<i64, u64> = BTreeMap::new();
+        for (_, sums) in all.iter().filter(|(key, sums)| self.is_row(**key, sums)) {
+            for (shard, sessions) in &sums.by_shard {
+                *of_shards.entry(*shard).or_default() += sessions;
+            }
+        }
+        let mut of_shards: Vec<u64> = of_shards.into_values().collect();
+        of_shards.resize(usize::try_from(self.span.shards).unwrap_or(of_shards.len()), 0);
+        of_shards
+    }
+
     fn rows(&self, all: BTreeMap<Key, Sums>) -> Vec<VisitRow> {
         let options = self.options;
         let robots: BTreeMap<i64, u64> =
             all.iter().filter(|(key, _)| key.1).map(|(key, sums)| (key.0, sums.sessions)).collect();
-        let kept = all.into_iter().filter(|((_, robot), sums)| {
-            let wanted = match options.robots {
-                RobotVisits::Exclude => !robot,
-                RobotVisits::Only => *robot,
-                RobotVisits::Split => true,
-            };
-            // Once, after all shards were added up.
-            wanted && sums.sessions >= options.min_sessions.max(1)
-        });
+        let kept = all.into_iter().filter(|(key, sums)| self.is_row(*key, sums));
         let row = |((bucket, robot), sums): (Key, Sums)| VisitRow {
             start: bucket_text(options.by, bucket),
             robots: robot,
@@ -318,7 +340,7 @@ impl Run<'_> {
         }
         if span.missing > 0 {
             warnings.push(format!(
-                "{} of {} shards are in the store; the numbers are theirs and were not extrapolated",
+                "{} of {} shards are in the store; the rows are theirs and were not extrapolated",
                 span.shards,
                 span.shards + span.missing
             ));

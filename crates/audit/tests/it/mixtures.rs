@@ -46,6 +46,7 @@ fn the_estimate_is_within_two_points_at_every_share() {
     estimate(INTERACTIONS, &[0.0, 0.01, 0.05, 0.2, 0.6]);
 }
 
+#[expect(clippy::print_stdout, reason = "the table of the docs")]
 fn estimate(interactions: u64, shares: &[f64]) {
     let lists = ListSet::new(stock_lists(), Vec::new());
     println!("| robots | estimate | precision | recall |\n|---|---|---|---|");

@@ -1,7 +1,8 @@
 //! Visits of places, on stores with a few rows.
 
 use culprit_audit::visits::{
-    Attribute, Bucket, PlaceSpec, RobotVisits, VisitOptions, VisitReport, Zone, visits,
+    Attribute, Bucket, NoExtrapolation, PlaceSpec, RobotVisits, VisitOptions, VisitReport, Zone,
+    visits,
 };
 
 use crate::rows::{BEFORE_CHANGE, HOUR_MS, Visit, store};
@@ -100,11 +101,19 @@ fn a_postal_code_of_two_countries_is_warned_about() {
 }
 
 #[test]
-fn a_missing_shard_is_named_and_nothing_is_extrapolated() {
+fn a_missing_shard_is_named_and_the_rows_are_those_of_the_others() {
     let rows = [Visit { shard: 0, ..at(1) }, Visit { shard: 2, ..at(2) }];
     let report = ask(&rows, &options("postal=49000,country=UA", "UTC"));
     assert_eq!((report.rows[0].sessions, report.shards, report.shards_missing), (2, 2, 1));
     assert!(report.warnings[0].contains("2 of 3 shards"), "{:?}", report.warnings);
+    // One visit in each of two shards: three in all, and nothing speaks against it.
+    let all = report.extrapolated.expect("extrapolated");
+    assert_eq!((all.visits, all.low, all.high), (3.0, 3.0, 3.0));
+    let alone = [Visit { shard: 2, ..at(2) }];
+    let alone = ask(&alone, &options("postal=49000,country=UA", "UTC"));
+    assert_eq!(alone.extrapolated, Err(NoExtrapolation::OneShard));
+    let complete = ask(&[at(1)], &options("postal=49000,country=UA", "UTC"));
+    assert_eq!(complete.extrapolated, Err(NoExtrapolation::Complete));
 }
 
 #[test]

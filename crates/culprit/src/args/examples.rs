@@ -446,6 +446,10 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
                 "culprit audit visits store --place within=48.46,35.05,20 --by week --explain",
                 "within 20 km, by week, with the steps of the count",
             ),
+            (
+                "culprit audit visits store --place country=UA --extrapolate",
+                "with an estimate for missing shards",
+            ),
         ],
     ),
     (

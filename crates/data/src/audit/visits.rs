@@ -2,8 +2,8 @@
 
 use culprit_audit::robots::{GroupBy, RobotReport};
 use culprit_audit::visits::{
-    Attribute, Bucket, PlaceSpec, Published, RobotVisits, VisitOptions, VisitReport, VisitRow,
-    Zone, visits,
+    Attribute, Bucket, NoExtrapolation, PlaceSpec, Published, RobotVisits, VisitOptions,
+    VisitReport, VisitRow, Zone, visits,
 };
 use culprit_report::percent;
 use serde_json::{Value, json};
@@ -65,6 +65,9 @@ pub(super) fn run(args: &AuditVisitsArgs, json: bool, talk: &Talk) -> Result<(),
         report.shards + report.shards_missing,
         report.rows_rejected
     ));
+    if args.extrapolate {
+        text.push_str(&extrapolated_text(&report));
+    }
     text.push_str(&recognised_text(&judged));
     text.push_str(&published_text(&report.published));
     if args.explain {
@@ -79,6 +82,28 @@ pub(super) fn run(args: &AuditVisitsArgs, json: bool, talk: &Talk) -> Result<(),
     }
     report.finding().iter().for_each(|finding| text.push_str(&finding_text(finding)));
     put_of(&store, &text, talk)
+}
+
+/// What all shards would have, or why nobody can say.
+fn extrapolated_text(report: &VisitReport) -> String {
+    let all = report.shards + report.shards_missing;
+    match &report.extrapolated {
+        Ok(all_shards) => format!(
+            "All {all} shards: about {:.0} visits, with 95 % confidence {:.0} to {:.0}.\n",
+            all_shards.visits, all_shards.low, all_shards.high
+        ),
+        Err(why) => format!("Nothing is extrapolated: {}.\n", no_extrapolation_text(*why)),
+    }
+}
+
+fn no_extrapolation_text(why: NoExtrapolation) -> String {
+    match why {
+        NoExtrapolation::Complete => "no shard is missing".to_owned(),
+        NoExtrapolation::OneShard => "one shard does not show how much shards differ".to_owned(),
+        NoExtrapolation::Overlapping(contacts) => format!(
+            "{contacts} contacts are in several shards, so visits of the missing ones may be counted already"
+        ),
+    }
 }
 
 fn visit_table(report: &VisitReport, split: bool) -> String {
@@ -136,6 +161,14 @@ fn published_text(published: &Published) -> String {
     text
 }
 
+fn extrapolated_json(args: &AuditVisitsArgs, report: &VisitReport) -> Value {
+    match &report.extrapolated {
+        _ if !args.extrapolate => Value::Null,
+        Ok(all) => json!({"visits": all.visits, "low": all.low, "high": all.high}),
+        Err(why) => json!({"left_out": no_extrapolation_text(*why)}),
+    }
+}
+
 fn document(args: &AuditVisitsArgs, report: &VisitReport, judged: &RobotReport) -> Value {
     let row = |row: &VisitRow| {
         json!({
@@ -166,6 +199,7 @@ fn document(args: &AuditVisitsArgs, report: &VisitReport, judged: &RobotReport) 
         "rows": report.rows.iter().map(row).collect::<Vec<_>>(),
         "shards": report.shards,
         "shards_missing": report.shards_missing,
+        "extrapolated": extrapolated_json(args, report),
         "rows_rejected": report.rows_rejected,
         "steps": report.steps.iter().map(step).collect::<Vec<_>>(),
         "published": {
