@@ -409,7 +409,10 @@ impl Flattened<'_> {
             }
             Kind::Scalar { text, typed, .. } if !path.is_empty() => {
                 let read = typed.as_ref().map_or(text, |typed| &typed.text);
-                let entry = self.entry(node, at, path, if node.is_null() { "" } else { read });
+                // Within what a tag replaces, Compose takes `!reset null` for the text.
+                let null = node.is_null() && node.clear.is_none();
+                let entry = self.entry(node, at, path, if null { "" } else { read });
+                let entry = Entry { null, ..entry };
                 let retyped = typed.as_ref().filter(|typed| typed.text != *text);
                 let retyped = retyped.map(|typed| typed.what);
                 self.contents.entries.push(Entry { retyped, ..entry });
