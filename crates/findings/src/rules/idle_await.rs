@@ -1,11 +1,11 @@
 //! `idle-await`: the program waits for a timer while no recorded thread works.
 
-use culprit_model::{Nanos, Severity, Text};
+use culprit_model::{Nanos, Severity, Text, Time};
 
 use super::idle_service;
 use crate::evidence::pacing::is_on_grid;
 use crate::evidence::pauses::{PauseEnd, Pauses, nobody_works};
-use crate::evidence::{Evidence, IntervalId, Relation, SegmentId, polling};
+use crate::evidence::{Evidence, IntervalId, Relation, Segment, SegmentId, polling};
 use crate::followed_files;
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::tally::{self, Tally};
@@ -16,7 +16,8 @@ pub(crate) struct IdleAwait;
 /// Share of the wall time from which a function that waits for timers is listed.
 pub(super) const MIN_IDLE: f64 = 0.10;
 
-/// Share of the wall time from which a program consists of pauses: whether they are wanted cannot be seen.
+/// Share of the wall time, or of a process's life, from which a program consists of pauses: whether they are wanted
+/// cannot be seen.
 const MOSTLY: f64 = 0.85;
 
 /// Share of the time in pauses that must be in pauses of one length for them to be a fixed delay.
@@ -68,8 +69,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             source: "the limit of medium severity",
         },
         Threshold {
-            what: "share of the wall time that pauses fill, from which they are `info` if no thread \
-                   waits for them",
+            what: "share of the wall time, or of their process's life, that pauses fill, from which they \
+                   are `info` if no thread waits for them",
             value: MOSTLY,
             unit: "share",
             reason: "Schedules, senders at an agreed rate and daemons consist of pauses. So does a \
@@ -143,7 +144,8 @@ fn pause(evidence: &Evidence<'_>, t: Tally<Text>, pauses: f64) -> Claim {
     } else if are_planned(evidence, &t.segments) {
         Some(PLANNED_WHY)
     } else {
-        (pauses >= MOSTLY && !awaited).then_some(MOSTLY_WHY)
+        let is_most = pauses >= MOSTLY || fill_their_process(evidence, &t.segments);
+        (is_most && !awaited).then_some(MOSTLY_WHY)
     };
     let (why, fix) = match wanted {
         Some(why) => (why.to_owned(), String::new()),
@@ -162,6 +164,20 @@ fn pause(evidence: &Evidence<'_>, t: Tally<Text>, pauses: f64) -> Claim {
         1.0 - UNSEEN_DOUBT * unseen,
     );
     Claim { at_most, listed_from: MIN_IDLE, ..claim }
+}
+
+/// True where one process pauses again and again, and hardly does anything else in its life.
+fn fill_their_process(evidence: &Evidence<'_>, segments: &[SegmentId]) -> bool {
+    let process = |s: &Segment| Some(evidence.process(evidence.of_segment(s).thread));
+    let Some(most) = tally::by(evidence, segments, process).into_iter().next() else {
+        return false;
+    };
+    let recording = evidence.recording;
+    let row = recording.process(most.key);
+    let life = row.end.unwrap_or(Time(recording.meta.wall.0)).since(row.start);
+    let whole = most.total.share_of(evidence.total(segments)) >= MOSTLY;
+    let many = evidence.waits(&most.segments).len() >= MIN_PAUSES;
+    whole && many && most.total.share_of(life) >= MOSTLY
 }
 
 /// The share of these waits after which their thread brings something to others.
@@ -336,6 +352,25 @@ mod tests {
             [200, 4000].map(|ms| first(&pause(ms).done(), "idle-await").map(|f| f.severity)),
             [Some(Severity::Medium), Some(Severity::Info)]
         );
+    }
+
+    #[test]
+    fn a_client_that_consists_of_pauses_is_information_also_in_a_longer_run() {
+        let severity = |rounds: u64| {
+            let mut scene = Scene::default();
+            let main = scene.program("run", None, 0);
+            scene.run(main, 1_000, Cause::CpuUser, "main;prepare");
+            let client = scene.program("client", Some(main), 1_000);
+            for _ in 0..rounds {
+                scene.run(client, 1, Cause::CpuUser, "main;ask");
+                scene.wait(client, 4_000 / rounds - 1, Cause::Sleep, NAP, End::Timer);
+            }
+            scene.wait(main, 4_000, Cause::Child, "main;wait4;k:do_wait", End::By(client));
+            scene.run(main, 100, Cause::CpuUser, "main;prepare");
+            first(&scene.done(), "idle-await").map(|f| f.severity)
+        };
+        assert_eq!(severity(40), Some(Severity::Info));
+        assert_eq!(severity(2), Some(Severity::High), "two pauses are no schedule");
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! `network-wait`: a thread is blocked in receive, send or connect towards a peer.
 
-use culprit_model::{Evidence as Fact, Interval, Nanos, Text, ThreadId, Time};
+use culprit_model::{
+    Cause, Evidence as Fact, Interval, Nanos, ProcessId, Severity, Text, ThreadId, Time, WakeSource,
+};
 
 use crate::evidence::{Evidence, Family, Relation, Segment};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, fact};
@@ -19,7 +21,10 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 poll counts if a socket's data ended it. A peer on this machine is the process \
                 that ended the wait; its work meanwhile fills the time. If an interrupt ended it, no \
                 record names the peer.",
-    not_reported: &["a server that waits for connections or requests"],
+    not_reported: &[
+        "a server that waits for connections or requests",
+        "more than `info`: a peer that gets no requests, and sends when its own timers end",
+    ],
     why: "The caller does nothing else until the answer arrives. Each exchange costs a round trip \
           and the peer's own time.",
     fix: &[
@@ -43,11 +48,21 @@ const LISTED: usize = 3;
 /// say nothing.
 const MOST: f64 = 0.5;
 
+/// Requests for each wait up to which a peer sends by itself: the connection's own messages are some.
+const MAX_ASKED: f64 = 0.1;
+
+/// Timers of the peer for each wait from which it sends when they end.
+const MIN_TIMED: f64 = 0.5;
+
+/// What to think of waits for such a peer.
+const UNASKED_WHY: &str = "Nothing that the waiter sends ends a wait of the peer: that one sends when its own timers \
+                           say so, as a feed does. Such waits are idle time.";
+
 /// Who the peer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Peer {
     /// A recorded process of this machine.
-    Local(culprit_model::ProcessId),
+    Local(ProcessId),
     /// A process of this machine that was not recorded.
     Neighbour(ThreadId),
     /// No record names it: it may be beyond the machine, or on it.
@@ -151,9 +166,33 @@ fn told(evidence: &Evidence<'_>, t: &Waits) -> Claim {
     let specificity = if works { Specificity::Statement } else { claim.specificity };
     let claim = Claim { specificity, ..claim };
     match peer {
+        Peer::Local(process) if is_unasked(evidence, process, waiter, waits.len()) => {
+            let claim = Claim { at_most: Severity::Info, ..claim };
+            claim.saying(UNASKED_WHY.to_owned(), String::new())
+        }
         Peer::Local(_) => claim.facts(tally::done(evidence, &t.segments, 3)),
         _ => claim,
     }
+}
+
+/// True for a peer that nobody asks: it sends when its own timers say so.
+fn is_unasked(evidence: &Evidence<'_>, peer: ProcessId, waiter: ThreadId, waits: usize) -> bool {
+    let recording = evidence.recording;
+    let client = evidence.process(waiter);
+    let threads = (0..recording.threads.len()).map(ThreadId::from_index);
+    let of_peer = threads.filter(|thread| evidence.process(*thread) == peer && peer != client);
+    let rows = of_peer.flat_map(|thread| &recording.intervals[evidence.lives.rows(thread)]);
+    let receives = rows.filter(|row| matches!(row.cause, Cause::Net | Cause::Poll | Cause::Ipc));
+    let (mut asked, mut by_timer) = (0, 0);
+    for row in receives {
+        match (row.woken_by, row.waker) {
+            (Some(WakeSource::Timer), _) => by_timer += 1,
+            (_, Some(by)) if evidence.process(by) != client => {}
+            // Nobody knows who ended it: perhaps a request did.
+            _ => asked += 1,
+        }
+    }
+    asked as f64 <= MAX_ASKED * waits as f64 && by_timer as f64 >= MIN_TIMED * waits as f64
 }
 
 /// The waits one by one: the most that sending all requests at once could save, and the longest
@@ -183,7 +222,7 @@ fn one_by_one(evidence: &Evidence<'_>, t: &Waits) -> Vec<Fact> {
 #[cfg(test)]
 mod tests {
     use crate::scene::{End, Scene, first, told};
-    use culprit_model::Cause;
+    use culprit_model::{Cause, Severity};
 
     const RECEIVE: &str =
         "main;ask;libc.so.6!recv;k:__x64_sys_recvfrom;k:tcp_recvmsg;k:sk_wait_data";
@@ -208,6 +247,28 @@ mod tests {
         let found = told(&scene.done());
         let waits: Vec<_> = found.iter().filter(|f| f.starts_with("network-wait")).collect();
         assert_eq!(waits.len(), 1, "{found:?}");
+    }
+
+    #[test]
+    fn a_feed_that_sends_by_its_own_timer_is_information() {
+        let severity = |asks: bool| {
+            let mut scene = Scene::default();
+            let client = scene.program("client", None, 0);
+            let feed = scene.program("feed", Some(client), 0);
+            for round in 0..40 {
+                // Not a polling loop: ever other lengths.
+                let ms = 10 + round * 37 % 41;
+                let end = if asks { End::By(client) } else { End::Timer };
+                scene.wait(feed, ms, Cause::Poll, "main;tick;libc.so.6!epoll_wait;k:ep_poll", end);
+                scene.run(feed, 1, Cause::CpuUser, "main;tick;publish");
+                scene.wait(client, ms + 1, Cause::Net, RECEIVE, End::By(feed));
+                scene.spend(client, 100_000, Cause::CpuUser, "main;ask", End::Unknown);
+                scene.spend(feed, 100_000, Cause::CpuUser, "main;tick", End::Unknown);
+            }
+            first(&scene.done(), "network-wait").map(|f| f.severity)
+        };
+        assert_eq!(severity(false), Some(Severity::Info));
+        assert_eq!(severity(true), Some(Severity::High));
     }
 
     #[test]
