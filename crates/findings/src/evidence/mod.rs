@@ -13,6 +13,7 @@ mod counters;
 mod doing;
 mod facts;
 mod faults;
+pub(crate) mod feeds;
 mod helpers;
 mod idle;
 mod known;

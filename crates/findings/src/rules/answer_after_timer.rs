@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use culprit_model::{Cause, Interval, Nanos, ProcessId, StackId, ThreadId};
 
+use crate::evidence::feeds::is_feed;
 use crate::evidence::pauses::Pauses;
 use crate::evidence::{Evidence, IntervalId, Relation, Segment};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
@@ -38,6 +39,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     not_reported: &[
         "a server that sleeps before it answers (`network-wait`)",
         "a thread that sets the pace for others with its timer",
+        "a peer that gets no requests, and sends when its own timers end",
     ],
     why: "What the server waits for does not come: a dead node, or the next request of a client that keeps its \
           connection open. Only the time limit lets the server go on, and the client waits that long.",
@@ -82,7 +84,7 @@ impl Rule for AnswerAfterTimer {
             let held = held(s)?;
             Some((evidence.process(held.client), evidence.process(held.server)))
         });
-        places.into_iter().map(|place| claim(evidence, &known, place)).collect()
+        places.into_iter().filter_map(|place| claim(evidence, &known, place)).collect()
     }
 }
 
@@ -127,12 +129,15 @@ fn claim(
     evidence: &Evidence<'_>,
     known: &BTreeMap<IntervalId, Option<Held>>,
     place: Tally<(ProcessId, ProcessId)>,
-) -> Claim {
+) -> Option<Claim> {
     let Tally { key: (client, server), segments, .. } = place;
     let of_place = |held: &&Held| {
         (evidence.process(held.client), evidence.process(held.server)) == (client, server)
     };
     let all: Vec<Held> = known.values().flatten().filter(of_place).copied().collect();
+    if is_feed(evidence, server, client, all.len()) {
+        return None;
+    }
     let whole = evidence.chain.whole;
     let longest = all.iter().max_by_key(|held| held.longest);
     let name = |process| evidence.recording.process_name(process);
@@ -143,13 +148,14 @@ fn claim(
         longest.map_or(Nanos::ZERO, |held| held.longest),
     );
     let stacks = longest.and_then(|held| Some((held.server, held.stack?)));
-    Claim::new(&DOC, title, segments)
+    let claim = Claim::new(&DOC, title, segments)
         .share_of(whole)
         .at(Site::WaitThenWork)
         .pointing(stacks.into_iter().collect())
         .sure(0.85)
         .fact("waits for an answer that a time limit held up", all.len() as f64, "count")
-        .time("longest time limit seen", longest.map_or(Nanos::ZERO, |held| held.longest))
+        .time("longest time limit seen", longest.map_or(Nanos::ZERO, |held| held.longest));
+    Some(claim)
 }
 
 #[cfg(test)]
@@ -162,15 +168,21 @@ mod tests {
         "main;ask;libc.so.6!recv;k:__x64_sys_recvfrom;k:tcp_recvmsg;k:sk_wait_data";
     const POLL: &str = "main;process;libc.so.6!epoll_wait;k:ep_poll";
 
-    /// A client whose server polls for 1 s, ended so, before each of three answers.
+    /// A client that asks; its server polls for so long, ended so, before each of three answers.
     fn served(ms: u64, cause: Cause, end: End) -> Recording {
+        asked(true, ms, cause, end)
+    }
+
+    fn asked(asks: bool, ms: u64, cause: Cause, end: End) -> Recording {
         let mut scene = Scene::default();
         let client = scene.program("client", None, 0);
         let server = scene.program("proxy", Some(client), 0);
         for _ in 0..3 {
+            let request = if asks { End::By(client) } else { End::Timer };
+            scene.wait(server, 2, Cause::Poll, POLL, request);
             scene.wait(server, ms, cause, POLL, end);
             scene.run(server, 5, Cause::CpuUser, "main;process;answer");
-            scene.wait(client, ms + 5, Cause::Net, RECEIVE, End::By(server));
+            scene.wait(client, ms + 7, Cause::Net, RECEIVE, End::By(server));
             scene.run(client, 5, Cause::CpuUser, "main;ask");
             scene.run(server, 5, Cause::CpuUser, "main;process;log");
         }
@@ -183,6 +195,12 @@ mod tests {
         let found = found.expect("found");
         assert!(found.title.contains("for proxy (101), which waits until"), "{}", found.title);
         assert!(found.cost.0 >= 3_000_000_000, "{}", found.cost);
+    }
+
+    #[test]
+    fn a_feed_that_sends_once_a_second_is_not() {
+        let feed = asked(false, 1_001, Cause::Poll, End::Timer);
+        assert!(first(&feed, "answer-after-timer").is_none());
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! `network-wait`: a thread is blocked in receive, send or connect towards a peer.
 
-use culprit_model::{
-    Cause, Evidence as Fact, Interval, Nanos, ProcessId, Severity, Text, ThreadId, Time, WakeSource,
-};
+use culprit_model::{Evidence as Fact, Interval, Nanos, ProcessId, Severity, Text, ThreadId, Time};
 
+use crate::evidence::feeds::is_feed;
 use crate::evidence::{Evidence, Family, Relation, Segment};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, fact};
 use crate::tally::{self, Tally};
@@ -48,14 +47,8 @@ const LISTED: usize = 3;
 /// say nothing.
 const MOST: f64 = 0.5;
 
-/// Requests for each wait up to which a peer sends by itself: the connection's own messages are some.
-const MAX_ASKED: f64 = 0.1;
-
-/// Timers of the peer for each wait from which it sends when they end.
-const MIN_TIMED: f64 = 0.5;
-
-/// What to think of waits for such a peer.
-const UNASKED_WHY: &str = "Nothing that the waiter sends ends a wait of the peer: that one sends when its own timers \
+/// What to think of waits for a feed.
+const FEED_WHY: &str = "Nothing that the waiter sends ends a wait of the peer: that one sends when its own timers \
                            say so, as a feed does. Such waits are idle time.";
 
 /// Who the peer is.
@@ -166,33 +159,15 @@ fn told(evidence: &Evidence<'_>, t: &Waits) -> Claim {
     let specificity = if works { Specificity::Statement } else { claim.specificity };
     let claim = Claim { specificity, ..claim };
     match peer {
-        Peer::Local(process) if is_unasked(evidence, process, waiter, waits.len()) => {
+        Peer::Local(process)
+            if is_feed(evidence, process, evidence.process(waiter), waits.len()) =>
+        {
             let claim = Claim { at_most: Severity::Info, ..claim };
-            claim.saying(UNASKED_WHY.to_owned(), String::new())
+            claim.saying(FEED_WHY.to_owned(), String::new())
         }
         Peer::Local(_) => claim.facts(tally::done(evidence, &t.segments, 3)),
         _ => claim,
     }
-}
-
-/// True for a peer that nobody asks: it sends when its own timers say so.
-fn is_unasked(evidence: &Evidence<'_>, peer: ProcessId, waiter: ThreadId, waits: usize) -> bool {
-    let recording = evidence.recording;
-    let client = evidence.process(waiter);
-    let threads = (0..recording.threads.len()).map(ThreadId::from_index);
-    let of_peer = threads.filter(|thread| evidence.process(*thread) == peer && peer != client);
-    let rows = of_peer.flat_map(|thread| &recording.intervals[evidence.lives.rows(thread)]);
-    let receives = rows.filter(|row| matches!(row.cause, Cause::Net | Cause::Poll | Cause::Ipc));
-    let (mut asked, mut by_timer) = (0, 0);
-    for row in receives {
-        match (row.woken_by, row.waker) {
-            (Some(WakeSource::Timer), _) => by_timer += 1,
-            (_, Some(by)) if evidence.process(by) != client => {}
-            // Nobody knows who ended it: perhaps a request did.
-            _ => asked += 1,
-        }
-    }
-    asked as f64 <= MAX_ASKED * waits as f64 && by_timer as f64 >= MIN_TIMED * waits as f64
 }
 
 /// The waits one by one: the most that sending all requests at once could save, and the longest
