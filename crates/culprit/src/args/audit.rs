@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 
+use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 // The declarations look for it beside themselves.
@@ -57,7 +58,17 @@ fn collect(command: &Command, matches: &ArgMatches, words: &mut Vec<OsString>) {
             words.extend(matches.get_flag(id).then(|| format!("--{long}").into()));
             continue;
         }
-        for value in matches.get_raw(id).into_iter().flatten() {
+        // The companion has the same defaults. An option that is there may ask for others.
+        if matches.value_source(id).is_none_or(|source| source == ValueSource::DefaultValue) {
+            continue;
+        }
+        let values = matches.get_raw(id).into_iter().flatten();
+        if arg.get_num_args().is_some_and(|count| count.min_values() > 1) {
+            words.push(format!("--{long}").into());
+            words.extend(values.map(ToOwned::to_owned));
+            continue;
+        }
+        for value in values {
             let mut word = OsString::from(format!("--{long}="));
             word.push(value);
             words.push(word);
@@ -86,10 +97,34 @@ mod tests {
         let matches = command.try_get_matches_from(typed).unwrap();
         let words = AuditArgs::from_arg_matches(&matches).unwrap().words;
         assert_eq!(words[0], "sample");
-        for wanted in
-            ["--output=x y", "--seed=7", "--days=90", "--formats=bcp", "--formats=accesslog"]
-        {
+        for wanted in ["--output=x y", "--seed=7", "--formats=bcp", "--formats=accesslog"] {
             assert!(words.contains(&wanted.into()), "{wanted}: {words:?}");
         }
+    }
+
+    /// What is passed on is read by the companion as it was typed here.
+    #[test]
+    fn every_example_is_passed_on_as_it_was_typed() {
+        let command = || Declared::augment_args(Command::new("audit"));
+        let mut count = 0;
+        for typed in crate::args::examples::EXAMPLES.iter().flat_map(|(_, examples)| *examples) {
+            let Some(typed) = typed.0.strip_prefix("culprit audit ") else { continue };
+            let typed = typed.split(['|', '>']).next().unwrap_or_default();
+            // These two are options of all commands.
+            let own = |word: &&str| !["--json", "--quiet"].contains(word);
+            let typed: Vec<&str> = typed.split_whitespace().filter(own).collect();
+            let parsed = |words: Vec<OsString>| {
+                let all = std::iter::once(OsString::from("audit")).chain(words);
+                let matches = command().try_get_matches_from(all);
+                matches.map_err(|error| format!("{typed:?}: {error}")).unwrap()
+            };
+            let first = parsed(typed.iter().map(OsString::from).collect());
+            let again = parsed(AuditArgs::from_arg_matches(&first).unwrap().words);
+            let values =
+                |matches: &ArgMatches| format!("{:?}", Declared::from_arg_matches(matches));
+            assert_eq!(values(&first), values(&again), "{typed:?}");
+            count += 1;
+        }
+        assert!(count > 20, "{count}");
     }
 }
