@@ -254,7 +254,7 @@ def run(options, folder):
             whole = statistics.median(a / b for a, b in zip(json_cost.cpu, costs.cpu))
             print(f"    its core, asked by DuckDB of the JSON: {json_cost}; of the store: {store_cost}: "
                   f"x {statistics.median(ratios):.0f}; the JSON takes x {whole:.1f} of the whole report")
-    if peer and imported["xdb-json"].cpu:
+    if peer and imported["xdb-json"].cpu and asked:
         once = [statistics.median(costs.cpu) for (_, where), costs in asked.items() if where == "raw"]
         ours = statistics.median(imported["xdb-json"].cpu)
         print(f"An import costs {ours / max(once):.1f} questions to the JSON of the dearest kind, "
