@@ -77,6 +77,12 @@ fn is_miss(evidence: &Evidence<'_>, doing: &Doing) -> bool {
         && !within(Family::WriteCall)
 }
 
+/// True for a wait for a file's pages, in a read or a page fault.
+pub(crate) fn waits_for_pages(evidence: &Evidence<'_>, doing: &Doing) -> bool {
+    let within = |family| evidence.stacks.in_family(doing.stack, family);
+    doing.cause == Cause::Disk && (within(Family::ReadMiss) || within(Family::FileFault))
+}
+
 /// How many waits for the disk a set of segments has that began up to a time.
 fn count(evidence: &Evidence<'_>, segments: &[SegmentId], until: Time) -> usize {
     let waits = evidence.waits(segments);

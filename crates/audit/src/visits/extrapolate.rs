@@ -75,12 +75,12 @@ pub(super) fn extrapolated(
 fn of_all(per_shard: &[u64], missing: u64) -> Extrapolated {
     let there = per_shard.len() as f64;
     let all = there + missing as f64;
-    let mean = per_shard.iter().sum::<u64>() as f64 / there;
+    let counted = per_shard.iter().sum::<u64>() as f64;
+    let mean = counted / there;
     let squares = per_shard.iter().map(|visits| (*visits as f64 - mean).powi(2)).sum::<f64>();
     let variance = squares / (there - 1.0);
     let error = all * ((1.0 - there / all) * variance / there).sqrt();
     let half = student(per_shard.len() - 1) * error;
-    let counted = per_shard.iter().sum::<u64>() as f64;
     let visits = mean * all;
     Extrapolated { visits, low: (visits - half).max(counted), high: visits + half }
 }

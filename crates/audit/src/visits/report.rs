@@ -52,6 +52,8 @@ pub struct VisitOptions {
     pub robots: RobotVisits,
     /// Keys of the user agents that are robots.
     pub robot_agents: Vec<i64>,
+    /// Whether to estimate the visits of missing shards.
+    pub extrapolate: bool,
 }
 
 /// One day, week or hour.
@@ -101,8 +103,9 @@ pub struct VisitReport {
     pub shards: u64,
     /// Numbers below the greatest that no row has.
     pub shards_missing: u64,
-    /// The visits of the rows in all shards, missing ones included; or why that cannot be said.
-    pub extrapolated: Result<Extrapolated, NoExtrapolation>,
+    /// Where it was asked for: the visits of the rows in all shards, missing ones included; or why that cannot
+    /// be said.
+    pub extrapolated: Option<Result<Extrapolated, NoExtrapolation>>,
     /// Rows that the imports rejected.
     pub rows_rejected: u64,
     /// The chain with its row counts.
@@ -144,7 +147,10 @@ pub fn visits(store: &AuditStore, options: &VisitOptions) -> Result<VisitReport,
     let before = all.len() as u64;
     let by_shard = |sums: &Sums| sums.by_shard.values().copied().collect();
     let per_shard: Vec<Vec<u64>> = all.values().map(by_shard).collect();
-    let of_shards = run.of_shards(&all);
+    let extrapolated = options
+        .extrapolate
+        .then(|| extrapolated(store, &run.of_shards(&all), run.span.missing))
+        .transpose()?;
     let rows = run.rows(all);
     let published = published(&run, &per_shard, &rows)?;
     Ok(VisitReport {
@@ -153,7 +159,7 @@ pub fn visits(store: &AuditStore, options: &VisitOptions) -> Result<VisitReport,
         rows,
         shards: run.span.shards,
         shards_missing: run.span.missing,
-        extrapolated: extrapolated(store, &of_shards, run.span.missing)?,
+        extrapolated,
         rows_rejected,
         published,
     })

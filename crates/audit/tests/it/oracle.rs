@@ -170,6 +170,7 @@ fn all_reports(store: &AuditStore) -> Result<(), culprit_audit::AuditError> {
         attribute: Attribute::Contact,
         robots: RobotVisits::Split,
         robot_agents: vec![1, 2],
+        extrapolate: true,
     };
     visits(store, &options)?;
     orphans(store)?;
@@ -203,6 +204,7 @@ fn visits_of_a_place_are_those_of_the_truth() {
         attribute: Attribute::Interaction,
         robots: RobotVisits::Exclude,
         robot_agents: Vec::new(),
+        extrapolate: false,
     };
     let report = visits(&store, &options).unwrap();
     let found: BTreeMap<String, (u64, u64)> =

@@ -16,6 +16,7 @@ fn options(place: &str, zone: &str) -> VisitOptions {
         attribute: Attribute::Interaction,
         robots: RobotVisits::Exclude,
         robot_agents: vec![2],
+        extrapolate: true,
     }
 }
 
@@ -107,13 +108,13 @@ fn a_missing_shard_is_named_and_the_rows_are_those_of_the_others() {
     assert_eq!((report.rows[0].sessions, report.shards, report.shards_missing), (2, 2, 1));
     assert!(report.warnings[0].contains("2 of 3 shards"), "{:?}", report.warnings);
     // One visit in each of two shards: three in all, and nothing speaks against it.
-    let all = report.extrapolated.expect("extrapolated");
+    let all = report.extrapolated.unwrap().expect("extrapolated");
     assert_eq!((all.visits, all.low, all.high), (3.0, 3.0, 3.0));
     let alone = [Visit { shard: 2, ..at(2) }];
     let alone = ask(&alone, &options("postal=49000,country=UA", "UTC"));
-    assert_eq!(alone.extrapolated, Err(NoExtrapolation::OneShard));
+    assert_eq!(alone.extrapolated, Some(Err(NoExtrapolation::OneShard)));
     let complete = ask(&[at(1)], &options("postal=49000,country=UA", "UTC"));
-    assert_eq!(complete.extrapolated, Err(NoExtrapolation::Complete));
+    assert_eq!(complete.extrapolated, Some(Err(NoExtrapolation::Complete)));
 }
 
 #[test]

@@ -50,6 +50,7 @@ pub(super) fn run(args: &AuditVisitsArgs, json: bool, talk: &Talk) -> Result<(),
             _ => RobotVisits::Exclude,
         },
         robot_agents: judged.robot_agents(),
+        extrapolate: args.extrapolate,
     };
     let report = visits(&store, &options).map_err(failure)?;
     for warning in &report.warnings {
@@ -65,9 +66,7 @@ pub(super) fn run(args: &AuditVisitsArgs, json: bool, talk: &Talk) -> Result<(),
         report.shards + report.shards_missing,
         report.rows_rejected
     ));
-    if args.extrapolate {
-        text.push_str(&extrapolated_text(&report));
-    }
+    text.push_str(&extrapolated_text(&report));
     text.push_str(&recognised_text(&judged));
     text.push_str(&published_text(&report.published));
     if args.explain {
@@ -84,15 +83,16 @@ pub(super) fn run(args: &AuditVisitsArgs, json: bool, talk: &Talk) -> Result<(),
     put_of(&store, &text, talk)
 }
 
-/// What all shards would have, or why nobody can say.
+/// What all shards would have, or why nobody can say; empty where nobody asked.
 fn extrapolated_text(report: &VisitReport) -> String {
     let all = report.shards + report.shards_missing;
     match &report.extrapolated {
-        Ok(all_shards) => format!(
+        None => String::new(),
+        Some(Ok(all_shards)) => format!(
             "All {all} shards: about {:.0} visits, with 95 % confidence {:.0} to {:.0}.\n",
             all_shards.visits, all_shards.low, all_shards.high
         ),
-        Err(why) => format!("Nothing is extrapolated: {}.\n", no_extrapolation_text(*why)),
+        Some(Err(why)) => format!("Nothing is extrapolated: {}.\n", no_extrapolation_text(*why)),
     }
 }
 
@@ -161,11 +161,11 @@ fn published_text(published: &Published) -> String {
     text
 }
 
-fn extrapolated_json(args: &AuditVisitsArgs, report: &VisitReport) -> Value {
+fn extrapolated_json(report: &VisitReport) -> Value {
     match &report.extrapolated {
-        _ if !args.extrapolate => Value::Null,
-        Ok(all) => json!({"visits": all.visits, "low": all.low, "high": all.high}),
-        Err(why) => json!({"left_out": no_extrapolation_text(*why)}),
+        None => Value::Null,
+        Some(Ok(all)) => json!({"visits": all.visits, "low": all.low, "high": all.high}),
+        Some(Err(why)) => json!({"left_out": no_extrapolation_text(*why)}),
     }
 }
 
@@ -199,7 +199,7 @@ fn document(args: &AuditVisitsArgs, report: &VisitReport, judged: &RobotReport) 
         "rows": report.rows.iter().map(row).collect::<Vec<_>>(),
         "shards": report.shards,
         "shards_missing": report.shards_missing,
-        "extrapolated": extrapolated_json(args, report),
+        "extrapolated": extrapolated_json(report),
         "rows_rejected": report.rows_rejected,
         "steps": report.steps.iter().map(step).collect::<Vec<_>>(),
         "published": {

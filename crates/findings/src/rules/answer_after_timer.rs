@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use culprit_model::{Cause, Interval, Nanos, ProcessId, StackId, ThreadId};
 
-use crate::evidence::feeds::is_feed;
+use crate::evidence::feeds::Feeds;
 use crate::evidence::pauses::Pauses;
 use crate::evidence::{Evidence, IntervalId, Relation, Segment};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
@@ -84,7 +84,11 @@ impl Rule for AnswerAfterTimer {
             let held = held(s)?;
             Some((evidence.process(held.client), evidence.process(held.server)))
         });
-        places.into_iter().filter_map(|place| claim(evidence, &known, place)).collect()
+        if places.is_empty() {
+            return Vec::new();
+        }
+        let feeds = Feeds::of(evidence);
+        places.into_iter().filter_map(|place| claim(evidence, &feeds, &known, place)).collect()
     }
 }
 
@@ -127,6 +131,7 @@ fn held(evidence: &Evidence<'_>, pauses: &Pauses, wait: &Interval) -> Option<Hel
 
 fn claim(
     evidence: &Evidence<'_>,
+    feeds: &Feeds,
     known: &BTreeMap<IntervalId, Option<Held>>,
     place: Tally<(ProcessId, ProcessId)>,
 ) -> Option<Claim> {
@@ -135,26 +140,26 @@ fn claim(
         (evidence.process(held.client), evidence.process(held.server)) == (client, server)
     };
     let all: Vec<Held> = known.values().flatten().filter(of_place).copied().collect();
-    if is_feed(evidence, server, client, all.len()) {
+    if feeds.is_feed(server, client, all.len()) {
         return None;
     }
     let whole = evidence.chain.whole;
-    let longest = all.iter().max_by_key(|held| held.longest);
+    let longest = all.iter().max_by_key(|held| held.longest)?;
     let name = |process| evidence.recording.process_name(process);
     let title = format!(
         "{} waits {COST} of {whole} ({PERCENT}) for {}, which waits until a time limit of its own ends: {}",
         name(client),
         name(server),
-        longest.map_or(Nanos::ZERO, |held| held.longest),
+        longest.longest,
     );
-    let stacks = longest.and_then(|held| Some((held.server, held.stack?)));
+    let stack = longest.stack.map(|stack| (longest.server, stack));
     let claim = Claim::new(&DOC, title, segments)
         .share_of(whole)
         .at(Site::WaitThenWork)
-        .pointing(stacks.into_iter().collect())
+        .pointing(stack.into_iter().collect())
         .sure(0.85)
         .fact("waits for an answer that a time limit held up", all.len() as f64, "count")
-        .time("longest time limit seen", longest.map_or(Nanos::ZERO, |held| held.longest));
+        .time("longest time limit seen", longest.longest);
     Some(claim)
 }
 

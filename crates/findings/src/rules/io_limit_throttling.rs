@@ -2,7 +2,8 @@
 
 use culprit_model::{Cause, Nanos, counter_names};
 
-use crate::evidence::{Doing, Evidence, Family, SegmentId};
+use crate::disk_reads::waits_for_pages;
+use crate::evidence::{Doing, Evidence, SegmentId};
 use crate::kernel_time;
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
 
@@ -103,10 +104,8 @@ impl Rule for IoLimitThrottling {
 
 /// True for a wait for the disk to read, or to write.
 fn waits_for(evidence: &Evidence<'_>, doing: &Doing, reads: bool) -> bool {
-    let within = |family| evidence.stacks.in_family(doing.stack, family);
-    let fetches = within(Family::ReadMiss) || within(Family::FileFault);
     match doing.cause {
-        Cause::Disk => fetches == reads,
+        Cause::Disk => waits_for_pages(evidence, doing) == reads,
         Cause::Fsync => !reads,
         _ => false,
     }

@@ -1,8 +1,9 @@
 //! `memory-limit-reread`: the memory limit drops files that the program then reads again.
 
-use culprit_model::{Cause, ProcessId, counter_names};
+use culprit_model::{ProcessId, counter_names};
 
-use crate::evidence::{Doing, Evidence, Family, SegmentId};
+use crate::disk_reads::waits_for_pages;
+use crate::evidence::{Evidence, SegmentId};
 use crate::kernel_time;
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
 
@@ -64,16 +65,10 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 impl Rule for MemoryLimitReread {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let Some(pages) = pages_read_again(evidence) else { return Vec::new() };
-        let segments = evidence.doing(|doing| is_fetch(evidence, doing));
+        let segments = evidence.doing(|doing| waits_for_pages(evidence, doing));
         let programs = kernel_time::by_program(evidence, &segments).into_iter();
         programs.map(|t| claim(evidence, &t.key.name, t.segments, pages)).collect()
     }
-}
-
-/// True for a wait for a file's pages.
-fn is_fetch(evidence: &Evidence<'_>, doing: &Doing) -> bool {
-    let within = |family| evidence.stacks.in_family(doing.stack, family);
-    doing.cause == Cause::Disk && (within(Family::ReadMiss) || within(Family::FileFault))
 }
 
 /// How many pages the cgroup read from storage again after the limit had dropped them. `None` if it

@@ -2,7 +2,7 @@
 
 use culprit_model::{Evidence as Fact, Interval, Nanos, ProcessId, Severity, Text, ThreadId, Time};
 
-use crate::evidence::feeds::is_feed;
+use crate::evidence::feeds::Feeds;
 use crate::evidence::{Evidence, Family, Relation, Segment};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, fact};
 use crate::tally::{self, Tally};
@@ -65,11 +65,16 @@ enum Peer {
 impl Rule for NetworkWait {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let waiting = evidence.depending_on(Relation::Peer);
+        if waiting.is_empty() {
+            return Vec::new();
+        }
         let key = |s: &Segment| {
             let works = is_peers_work(evidence, s);
             Some((waiter(evidence, wait_of(evidence, s)), peer(evidence, s), works))
         };
-        tally::by(evidence, &waiting, key).into_iter().map(|t| told(evidence, &t)).collect()
+        let feeds = Feeds::of(evidence);
+        let waits = tally::by(evidence, &waiting, key).into_iter();
+        waits.map(|t| told(evidence, &feeds, &t)).collect()
     }
 }
 
@@ -119,7 +124,7 @@ fn peer(evidence: &Evidence<'_>, segment: &Segment) -> Peer {
     }
 }
 
-fn told(evidence: &Evidence<'_>, t: &Waits) -> Claim {
+fn told(evidence: &Evidence<'_>, feeds: &Feeds, t: &Waits) -> Claim {
     let (waiter, peer, works) = t.key;
     let functions = tally::by(evidence, &t.segments, |s| {
         Some(evidence.name(evidence.stacks.focus(wait_of(evidence, s).stack)))
@@ -159,9 +164,7 @@ fn told(evidence: &Evidence<'_>, t: &Waits) -> Claim {
     let specificity = if works { Specificity::Statement } else { claim.specificity };
     let claim = Claim { specificity, ..claim };
     match peer {
-        Peer::Local(process)
-            if is_feed(evidence, process, evidence.process(waiter), waits.len()) =>
-        {
+        Peer::Local(process) if feeds.is_feed(process, evidence.process(waiter), waits.len()) => {
             let claim = Claim { at_most: Severity::Info, ..claim };
             claim.saying(FEED_WHY.to_owned(), String::new())
         }

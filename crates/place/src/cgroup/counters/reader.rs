@@ -127,13 +127,16 @@ impl CounterReader {
     #[must_use]
     pub fn limits(&self) -> Limits {
         let mut limits = Limits::default();
-        let mut reader = Some(self.clone());
-        while let Some(here) = reader {
+        for here in self.with_those_above() {
             let (cpu, memory) = (here.cpu(), here.memory());
             limits.tighten(cpu.quota_ns.zip(cpu.period_ns), memory.limit_bytes);
-            reader = here.above();
         }
         limits
+    }
+
+    /// These cgroups, then those above them, up to the top of every tree.
+    fn with_those_above(&self) -> impl Iterator<Item = Self> {
+        std::iter::successors(Some(self.clone()), Self::above)
     }
 
     /// The cgroups above these; `None` at the top of every tree.
@@ -161,7 +164,7 @@ impl CounterReader {
         Counters {
             cpu: here.cpu_with_quota(),
             memory: here.memory_of_members(),
-            io: IoCounters { limits: here.io_limits(), ..here.io() },
+            io: here.io(),
             pressure: here.pressure(),
         }
     }
@@ -197,15 +200,9 @@ impl CounterReader {
             v2: self.v2.clone(),
             ..Self::default()
         });
-        let mut reader = members.or_else(|| Some(self.clone()));
-        while let Some(here) = reader {
-            let cpu = here.cpu();
-            if cpu.quota_ns.is_some() {
-                return own.with_quota_of(cpu);
-            }
-            reader = here.above();
-        }
-        own
+        let mut all = members.as_ref().unwrap_or(self).with_those_above().map(|here| here.cpu());
+        let nearest = all.find(|cpu| cpu.quota_ns.is_some());
+        nearest.map_or(own, |cpu| own.with_quota_of(cpu))
     }
 
     /// The memory of the members. A container's parent has neither the container's limit nor its hits.
@@ -304,7 +301,7 @@ impl CounterReader {
                 write_bytes: sum("wbytes"),
                 reads: sum("rios"),
                 writes: sum("wios"),
-                limits: IoLimits::default(),
+                limits: self.io_limits(),
             };
         }
         let (bytes, requests) =
@@ -315,19 +312,14 @@ impl CounterReader {
             write_bytes: sum(bytes, "Write"),
             reads: sum(requests, "Read"),
             writes: sum(requests, "Write"),
-            limits: IoLimits::default(),
+            limits: self.io_limits(),
         }
     }
 
     /// The strictest limits of I/O that hold here: those of this cgroup or of one above it.
     fn io_limits(&self) -> IoLimits {
-        let mut limits = self.own_io_limits();
-        let mut above = self.above();
-        while let Some(here) = above {
-            limits = limits.tightest(here.own_io_limits());
-            above = here.above();
-        }
-        limits
+        let all = self.with_those_above().map(|here| here.own_io_limits());
+        all.fold(IoLimits::default(), IoLimits::tightest)
     }
 
     fn own_io_limits(&self) -> IoLimits {
