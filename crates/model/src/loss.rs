@@ -213,7 +213,9 @@ impl LossKind {
             Self::DiskFull => {
                 "free space, write to another disk with -o, or limit the size with --max-mib"
             }
-            Self::ThreadsNotAttached => "run as root, or record the command from its start",
+            Self::ThreadsNotAttached => {
+                "run as root, or record the command from its start; `--all` also records what moves to other cgroups"
+            }
             Self::AccountingDiffers => {
                 "compare the residuals in the report; the usual reasons are steal time and lost records"
             }

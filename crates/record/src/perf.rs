@@ -7,7 +7,7 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -51,6 +51,9 @@ pub(crate) enum Attachment {
 #[derive(Debug)]
 pub(crate) struct PerfSource {
     events: Vec<OpenEvent>,
+    /// The events that each attachment gets, on these CPUs.
+    specs: Vec<EventSpec>,
+    cpus: Vec<u32>,
     rings: Vec<Ring>,
     sizes: RingSizes,
     features: Features,
@@ -140,8 +143,16 @@ impl PerfSource {
         features: Features,
     ) -> Result<Self, Error> {
         loop {
-            let mut source =
-                Self { events: Vec::new(), rings: Vec::new(), sizes, features, refused: 0 };
+            let of_target = specs.iter().filter(|spec| spec.watch == Watch::Target);
+            let mut source = Self {
+                events: Vec::new(),
+                specs: of_target.cloned().collect(),
+                cpus: cpus.to_vec(),
+                rings: Vec::new(),
+                sizes,
+                features,
+                refused: 0,
+            };
             match source.open_all(specs, attachment, cpus) {
                 Err(Error::Map { bytes, source }) => {
                     sizes = sizes.halved().ok_or(Error::Map { bytes, source })?;
@@ -152,38 +163,36 @@ impl PerfSource {
         }
     }
 
-    /// Starts every event. Accounting comes last, so that no thread is known to have switched
-    /// before its mappings and stacks could be seen.
+    /// Starts every event.
     ///
     /// # Errors
     /// The kernel's answer.
     pub(crate) fn start(&self) -> io::Result<()> {
-        for stream in Stream::ALL {
-            let mut of_stream = self.events.iter().filter(|event| event.stream == stream);
-            of_stream.try_for_each(|event| enable(event.fd.as_fd()))?;
-        }
-        Ok(())
+        enable_all(&self.events)
     }
 
     /// Attaches to one more thread, whose events start at once.
     ///
     /// # Errors
     /// When the thread ended, or is not ours to see.
-    pub(crate) fn add_thread(
-        &mut self,
-        tid: i32,
-        specs: &[EventSpec],
-        cpus: &[u32],
-    ) -> Result<(), Error> {
+    pub(crate) fn add_thread(&mut self, tid: i32) -> Result<(), Error> {
+        self.add(Scope::Thread(tid)).map(drop)
+    }
+
+    /// Opens and starts the events of one more attachment; gives what they look like.
+    fn add(&mut self, scope: Scope<'_>) -> Result<Vec<EventShape>, Error> {
         let first = self.events.len();
-        for spec in specs.iter().filter(|spec| spec.watch == Watch::Target) {
-            self.open_on_cpus(spec, Scope::Thread(tid), cpus)?;
+        let (specs, cpus) = (self.specs.clone(), self.cpus.clone());
+        let opened = specs.iter().try_for_each(|spec| self.open_on_cpus(spec, scope, &cpus));
+        let started = opened.and_then(|()| {
+            let result = enable_all(&self.events[first..]);
+            result.map_err(|source| Error::Recorder { what: "start an event", source })
+        });
+        if let Err(error) = started {
+            self.events.truncate(first);
+            return Err(error);
         }
-        for event in &self.events[first..] {
-            let result = enable(event.fd.as_fd());
-            result.map_err(|source| Error::Recorder { what: "start an event", source })?;
-        }
-        Ok(())
+        Ok(self.events[first..].iter().map(|event| event.shape).collect())
     }
 
     /// What samples look like, in the order in which the events were opened.
@@ -310,6 +319,16 @@ impl PerfSource {
     }
 }
 
+/// Starts events. Accounting comes last, so that no thread is known to have switched before its mappings and
+/// stacks could be seen.
+fn enable_all(events: &[OpenEvent]) -> io::Result<()> {
+    for stream in Stream::ALL {
+        let mut of_stream = events.iter().filter(|event| event.stream == stream);
+        of_stream.try_for_each(|event| enable(event.fd.as_fd()))?;
+    }
+    Ok(())
+}
+
 fn open_one(
     spec: &EventSpec,
     options: AttrOptions,
@@ -382,8 +401,9 @@ impl EventSource for PerfSource {
     fn set_period(&mut self, cpu: u32, role: Role, period: u64) -> bool {
         // The copies of an inherited event keep the period that they were made with.
         let of_role = |event: &&OpenEvent| event.cpu == cpu && event.shape.role == role;
-        let event = self.events.iter().filter(|event| !event.copied).find(of_role);
-        event.is_some_and(|event| set_period(event.fd.as_fd(), period).is_ok())
+        let mut events =
+            self.events.iter().filter(|event| !event.copied).filter(of_role).peekable();
+        events.peek().is_some() && events.all(|event| set_period(event.fd.as_fd(), period).is_ok())
     }
 
     fn set_clock_period(&mut self, period: u64) {
@@ -392,6 +412,13 @@ impl EventSource for PerfSource {
             // It only fails on a period that the kernel would not have taken at first.
             let _ = set_period(event.fd.as_fd(), period);
         }
+    }
+
+    fn add_cgroup(&mut self, cgroup: BorrowedFd<'_>) -> io::Result<Vec<EventShape>> {
+        self.add(Scope::Cgroup(cgroup)).map_err(|error| match error {
+            Error::Open { source, .. } | Error::Recorder { source, .. } => source,
+            other => io::Error::other(other.to_string()),
+        })
     }
 
     fn stop(&mut self) {

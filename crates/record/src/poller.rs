@@ -22,7 +22,7 @@ use crate::bytecode::{Bytecode, BytecodeLoop};
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::decode::Task;
 use crate::interpreters::Interpreted;
-use crate::joined::Cgroups;
+use crate::joined::{Cgroups, JoinedCgroup};
 use crate::managed::ManagedNews;
 use crate::modules::kernel_pid;
 use crate::sockets::{PolledSockets, ServerAndClient, polled_sockets};
@@ -60,6 +60,8 @@ pub(crate) enum Polled {
         /// The value.
         value: u64,
     },
+    /// Recorded processes have joined a cgroup that has no events yet.
+    Joined(JoinedCgroup),
     /// The recorded threads that live, where no event tells of births and deaths.
     Living(Vec<Task>),
     /// What an interpreter runs on a thread.
@@ -168,6 +170,7 @@ pub(crate) struct Poller {
 #[derive(Debug, Clone, Copy, Default)]
 struct Due {
     living: u64,
+    memberships: u64,
     accounts: u64,
     counters: u64,
     processes: u64,
@@ -220,8 +223,12 @@ impl Poller {
         every(&mut due.accounts, 100, || {
             readings.extend(tasks.iter().filter_map(|task| account(*task)));
         });
+        every(&mut due.memberships, 40, || {
+            let joined = self.cgroups.look(&pids);
+            let at = monotonic_ns();
+            readings.extend(joined.into_iter().map(|j| Reading { at, what: Polled::Joined(j) }));
+        });
         every(&mut due.counters, 200, || {
-            self.cgroups.look(pids.iter().map(|pid| (*pid, process_file(*pid, "cgroup"))));
             readings.extend(self.cgroups.read().iter().flat_map(cgroup_counters));
             readings.extend(steal());
         });

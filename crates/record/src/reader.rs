@@ -9,6 +9,8 @@
 //! Memory is bounded by [`Budget`]: when the worker falls behind, samples are thrown away and
 //! counted, switches never are.
 
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
@@ -18,7 +20,7 @@ use rustc_hash::FxHashMap;
 
 use crate::attr::{Role, Stream};
 use crate::clock::monotonic_ns;
-use crate::decode::{Body, EventShapes, Map, decode, head_at, is_switch};
+use crate::decode::{Body, EventShape, EventShapes, Map, decode, head_at, is_switch};
 use crate::files::{FileOpener, OpenedFile};
 use crate::interpreters::Notice;
 use crate::order::Chunk;
@@ -45,6 +47,10 @@ pub(crate) struct Batch {
     pub(crate) began: u64,
     /// What was in the rings.
     pub(crate) chunks: Vec<Chunk>,
+    /// What the records of new events look like.
+    pub(crate) shapes: Vec<EventShape>,
+    /// Why events could not be opened on cgroups that processes have joined.
+    pub(crate) refusals: Vec<io::Error>,
     /// Files of new mappings.
     pub(crate) files: Vec<OpenedFile>,
     /// Folders of runtimes that were mapped, and whose could not be opened any more.
@@ -128,6 +134,11 @@ pub(crate) struct Reader<S> {
     rates: SampleRates,
     prober: Option<Sender<Request>>,
     interpreters: Sender<Notice>,
+    joined: Receiver<OwnedFd>,
+    /// What the records of events look like that the worker has not been told of.
+    fresh: Vec<EventShape>,
+    /// Likewise, why some could not be opened.
+    refusals: Vec<io::Error>,
 }
 
 /// The reader's ends of its channels.
@@ -146,6 +157,8 @@ pub(crate) struct Lines {
     pub(crate) prober: Option<Sender<Request>>,
     /// To who reads interpreters: processes that map code may have one.
     pub(crate) interpreters: Sender<Notice>,
+    /// Cgroups that recorded processes have joined.
+    pub(crate) joined: Receiver<OwnedFd>,
 }
 
 /// How often the program is looked at.
@@ -179,7 +192,7 @@ impl EasedClock {
 impl<S: EventSource> Reader<S> {
     /// A reader of `source`; `early` has been read already and goes with the first batch.
     pub(crate) fn new(source: S, opener: Opener, early: Vec<Chunk>, lines: Lines) -> Self {
-        let Lines { out, spares, stop, budget, rates, prober, interpreters } = lines;
+        let Lines { out, spares, stop, budget, rates, prober, interpreters, joined } = lines;
         Self {
             shapes: source.shapes(),
             source,
@@ -196,6 +209,9 @@ impl<S: EventSource> Reader<S> {
             rates,
             prober,
             interpreters,
+            joined,
+            fresh: Vec::new(),
+            refusals: Vec::new(),
         }
     }
 
@@ -206,6 +222,7 @@ impl<S: EventSource> Reader<S> {
         let _ = be_realtime();
         let mut next_round = monotonic_ns();
         while !self.stop.load(Ordering::Acquire) {
+            self.follow();
             let now = monotonic_ns();
             let left = Duration::from_nanos(next_round.saturating_sub(now));
             // A failed wait must not become a busy loop that is silent about it: read everything.
@@ -225,6 +242,19 @@ impl<S: EventSource> Reader<S> {
         self.source.stop();
         self.round(true);
         self.source
+    }
+
+    /// Goes on with what recorded processes do in cgroups that they have joined.
+    fn follow(&mut self) {
+        while let Ok(cgroup) = self.joined.try_recv() {
+            match self.source.add_cgroup(cgroup.as_fd()) {
+                Ok(shapes) => {
+                    self.shapes.add(shapes.clone());
+                    self.fresh.extend(shapes);
+                }
+                Err(refusal) => self.refusals.push(refusal),
+            }
+        }
     }
 
     /// What is read from.
@@ -276,6 +306,8 @@ impl<S: EventSource> Reader<S> {
                 horizon,
                 began,
                 chunks,
+                shapes: std::mem::take(&mut self.fresh),
+                refusals: std::mem::take(&mut self.refusals),
                 files,
                 folders,
                 thinned,
@@ -376,7 +408,7 @@ mod tests {
             EventShapes::default()
         }
 
-        fn wait(&mut self, _: Duration) -> std::io::Result<Ready> {
+        fn wait(&mut self, _: Duration) -> io::Result<Ready> {
             Ok(Ready::Nothing)
         }
 

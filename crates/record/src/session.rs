@@ -10,6 +10,7 @@
 //! worker makes rows. They share nothing but channels, counters and flags.
 
 use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -158,7 +159,7 @@ impl Plan {
         let meta = self.meta(start);
         let bound = SpoolOptions { max_event_bytes: self.options.max_event_bytes };
         let spool = SpoolWriter::create(&self.options.output, &meta, bound)?;
-        let started = source.as_mut().map(|source| self.start(source, &events, &subjects));
+        let started = source.as_mut().map(|source| self.start(source, &subjects));
         let early = started.transpose()?.unwrap_or_default();
         let later = self.options.clock.later.filter(|_| paced);
         let mut crew = Crew::new(SampleRates {
@@ -190,7 +191,7 @@ impl Plan {
         };
         let poller = Poller {
             roster: Arc::clone(&crew.roster),
-            cgroups: Cgroups::new(subjects.counters()),
+            cgroups: Cgroups::new(subjects.counters(), subjects.followed(crew.joined)),
             observe: self.rights.kernel.is_err(),
             list_below,
             out: crew.readings,
@@ -289,12 +290,7 @@ impl Plan {
 
     /// Starts the events, then looks for threads that were created while they were opened. A
     /// thread that an attached one created is followed by the kernel; its fork record says so.
-    fn start(
-        &self,
-        source: &mut PerfSource,
-        events: &[crate::attr::EventSpec],
-        subjects: &Subjects,
-    ) -> Result<Vec<Chunk>, Error> {
+    fn start(&self, source: &mut PerfSource, subjects: &Subjects) -> Result<Vec<Chunk>, Error> {
         source.start().map_err(|source| Error::Recorder { what: "start the events", source })?;
         let mut early = Vec::new();
         let SubjectKind::Processes(known) = &subjects.kind else { return Ok(early) };
@@ -311,7 +307,7 @@ impl Plan {
                 attached.insert(tid);
                 if !followed.contains(&tid) {
                     // It may have ended since; then it is no loss.
-                    source.add_thread(tid, events, &self.cpus).ok();
+                    source.add_thread(tid).ok();
                 }
             }
         }
@@ -508,6 +504,8 @@ pub(crate) struct Crew {
     pub(crate) notices: Receiver<Notice>,
     pub(crate) roster: Arc<Roster>,
     pub(crate) counts: Arc<Counts>,
+    /// To the reader: cgroups that recorded processes have joined.
+    pub(crate) joined: Sender<OwnedFd>,
     pub(crate) stop_reader: Arc<AtomicBool>,
     pub(crate) stop_poller: Arc<AtomicBool>,
 }
@@ -519,6 +517,7 @@ impl Crew {
         let (readings_in, readings) = channel();
         let (news_in, news) = channel();
         let (interpreters, notices) = channel();
+        let (joined_in, joined) = channel();
         let budget = Arc::new(Budget::new(QUEUED_BYTES));
         let roster = Arc::new(Roster::default());
         let counts = Arc::new(Counts::default());
@@ -532,6 +531,7 @@ impl Crew {
                 rates,
                 prober: None,
                 interpreters: interpreters.clone(),
+                joined,
             },
             wires: Wires {
                 batches,
@@ -550,6 +550,7 @@ impl Crew {
             notices,
             roster,
             counts,
+            joined: joined_in,
             stop_reader,
             stop_poller: Arc::new(AtomicBool::new(false)),
         }

@@ -5,10 +5,11 @@
 //! the streams that `attr` names, on the clock CLOCK_MONOTONIC.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use crate::attr::{Role, Stream};
-use crate::decode::EventShapes;
+use crate::decode::{EventShape, EventShapes};
 use crate::order::Chunk;
 
 /// What woke the reader.
@@ -50,6 +51,14 @@ pub(crate) trait EventSource: Send {
 
     /// From now on, the clock samples after each `period` ns of CPU time, where that can be changed.
     fn set_clock_period(&mut self, _period: u64) {}
+
+    /// Records what runs in one more cgroup from now on. Gives what the records of its events look like.
+    ///
+    /// # Errors
+    /// When there are no events, or the kernel takes no more of them.
+    fn add_cgroup(&mut self, _cgroup: BorrowedFd<'_>) -> io::Result<Vec<EventShape>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Ends recording; what was recorded can still be drained.
     fn stop(&mut self) {}

@@ -1,7 +1,8 @@
 //! Whom a recording is about: found when it is armed, and known to the worker before any record.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::mpsc::Sender;
 
 use culprit_model::Pid;
 use culprit_place::{Cgroup, CounterReader, procfs};
@@ -9,6 +10,7 @@ use culprit_place::{Cgroup, CounterReader, procfs};
 use crate::asleep::{Asleep, RegistersReader};
 use crate::decode::Task;
 use crate::error::Error;
+use crate::joined::Followed;
 use crate::perf::Attachment;
 use crate::plan::Target;
 use crate::session::Waiting;
@@ -139,6 +141,13 @@ impl Subjects {
     /// The files that count for the recorded cgroup, where there is one.
     pub(crate) fn counters(&self) -> Option<CounterReader> {
         self.counters.clone()
+    }
+
+    /// Where the processes of a recorded cgroup go; none where events stay with threads, or see everything.
+    pub(crate) fn followed(&self, out: Sender<OwnedFd>) -> Option<Followed> {
+        let SubjectKind::Cgroup(fd, _) = &self.kind else { return None };
+        let folder = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok()?;
+        Some(Followed::new(&folder, out))
     }
 
     fn existing(&self) -> Vec<(i32, Vec<i32>)> {

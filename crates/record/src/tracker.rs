@@ -137,6 +137,21 @@ impl Tracker {
         }
     }
 
+    /// A process of whose life a part is not recorded: what it is and has mapped by now is read from /proc.
+    pub(crate) fn meet_again(&mut self, pid: i32, time: Time, spaces: &mut Spaces) {
+        let thread = self.thread(Task { pid, tid: pid }, time, spaces);
+        self.read_name(thread, Task { pid, tid: pid });
+        let process = self.threads[thread.index()].process;
+        // Who started it may have ended before it was first seen.
+        let parent = self.parent_of(pid);
+        let known = &mut self.processes[process.index()].parent;
+        *known = known.or(parent);
+        self.move_to(process, spaces.empty(), spaces);
+        if !self.met.contains(&pid) {
+            self.met.push(pid);
+        }
+    }
+
     /// Reads the names of a thread and of its program again.
     fn read_name(&mut self, id: ThreadId, task: Task) {
         let (pid, tid) = (kernel_pid(task.pid), Tid(kernel_pid(task.tid).0));
@@ -417,8 +432,6 @@ impl Tracker {
             }
             return known;
         }
-        let parent = procfs::stat(kernel_pid(pid)).ok().map(|stat| stat.parent);
-        let parent = parent.and_then(|parent| i32::try_from(parent.0).ok());
         let exe = program_of(pid);
         let name = if exe.is_empty() {
             procfs::comm(kernel_pid(pid), Tid(kernel_pid(pid).0)).unwrap_or_default()
@@ -426,7 +439,7 @@ impl Tracker {
             base_name(&exe).to_owned()
         };
         let row = Process {
-            parent: parent.and_then(|parent| self.by_pid.get(&parent).copied()),
+            parent: self.parent_of(pid),
             exe: exe.into(),
             command_line: command_line(pid),
             recorded,
@@ -437,6 +450,12 @@ impl Tracker {
             self.met.push(pid);
         }
         self.push_process(pid, row, space)
+    }
+
+    /// The parent that a process has now, where that one is known.
+    fn parent_of(&self, pid: i32) -> Option<ProcessId> {
+        let parent = procfs::stat(kernel_pid(pid)).ok()?.parent;
+        self.by_pid.get(&i32::try_from(parent.0).ok()?).copied()
     }
 
     fn push_process(&mut self, pid: i32, row: Process, space: SpaceId) -> ProcessId {

@@ -112,6 +112,8 @@ pub(crate) struct Worker {
     thinned: bool,
     /// Of threads that are not known yet.
     unplaced: Vec<Reading>,
+    /// Cgroups that processes joined at a time up to which the records have not been handled.
+    joined: Vec<Reading>,
     /// Who loads the kernel's symbols, until they are needed.
     kernel: Option<KernelLoading>,
 }
@@ -160,6 +162,7 @@ impl Worker {
             last_time: 0,
             thinned: false,
             unplaced: Vec::new(),
+            joined: Vec::new(),
             kernel: Some(kernel),
         }
     }
@@ -217,6 +220,11 @@ impl Worker {
 
     fn batch(&mut self, batch: Batch) {
         let bytes: usize = batch.chunks.iter().map(|chunk| chunk.words.len() * 8).sum();
+        self.shapes.add(batch.shapes);
+        for refusal in batch.refusals {
+            let why = format!("in a cgroup that they joined: {refusal}");
+            self.handler.ledger.whole(LossKind::ThreadsNotAttached, &why, 1);
+        }
         self.handler.modules.deliver(batch.files);
         self.handler.modules.deliver_folders(batch.folders);
         self.count_discarded(batch.discarded, batch.began);
@@ -227,6 +235,7 @@ impl Worker {
         self.handler.thinned = batch.thinned || self.thinned;
         self.thinned = batch.thinned;
         self.release(batch.horizon);
+        self.meet_joined(batch.horizon);
         self.handler.read_deep_waits();
         self.handler.settle_sleepers();
         self.wires.budget.give_back(bytes);
@@ -254,6 +263,24 @@ impl Worker {
         let counts = &self.wires.counts;
         counts.lost.store(self.lost(), Ordering::Relaxed);
         self.last_time = batch.began;
+    }
+
+    /// Meets processes again that moved to another cgroup before the horizon: what their records say of the time
+    /// before comes first.
+    fn meet_joined(&mut self, horizon: u64) {
+        let joined = std::mem::take(&mut self.joined).into_iter();
+        let (now, later): (Vec<_>, Vec<_>) = joined.partition(|reading| reading.at < horizon);
+        self.joined = later;
+        let handler = &mut self.handler;
+        for Reading { at, what } in now {
+            let Polled::Joined(joined) = what else { continue };
+            let (from, time) = (handler.time(joined.after), handler.time(at));
+            for pid in &joined.members {
+                handler.tracker.meet_again(*pid, time, &mut handler.spaces);
+            }
+            let count = joined.members.len().max(1) as u64;
+            handler.ledger.between(LossKind::ThreadsNotAttached, &joined.why(), count, from, time);
+        }
     }
 
     /// Stops the tracing of every allocation where it leaves the program no time to run.
@@ -454,6 +481,7 @@ impl Worker {
             Polled::NeverRead(why) => {
                 self.handler.ledger.at(LossKind::InterpreterFramesMissing, why, 1, time);
             }
+            Polled::Joined(_) => self.joined.push(reading),
             Polled::Living(tasks) => {
                 tracker.only(tasks, time, &mut self.handler.spaces);
                 self.update_roster();

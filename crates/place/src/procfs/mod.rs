@@ -37,7 +37,7 @@ pub use root::{
 pub(crate) use root::{can_write, is_open};
 pub use socket::connect_in;
 pub use stat::{SchedStat, Stat, State, ThreadState, schedstat, start_time, stat, thread_stat};
-pub use tree::{processes, thread_count, threads, tree, with_threads};
+pub use tree::{children, processes, thread_count, threads, tree, with_threads};
 
 /// Reads a file that the kernel writes while it is read. It has no size to ask for, and each call costs
 /// about as much as the text: the first one is given room for all that most of them have.

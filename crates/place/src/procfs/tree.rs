@@ -51,6 +51,19 @@ pub fn thread_count(pid: Pid) -> Result<u64> {
     Ok(folder.nlink().saturating_sub(2))
 }
 
+/// The children that a process has now, without those that have others as parents since. None where the kernel
+/// does not list them (`CONFIG_PROC_CHILDREN`); then [`tree`] finds them, by a look at every process.
+#[must_use]
+pub fn children(pid: Pid) -> Vec<Pid> {
+    let mut found = Vec::new();
+    for tid in threads(pid).unwrap_or_default() {
+        let listed = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/children"));
+        let listed = listed.unwrap_or_default();
+        found.extend(listed.split_whitespace().filter_map(|word| word.parse().ok()).map(Pid));
+    }
+    found
+}
+
 /// A process and all its descendants, by number. Listed again until no new one appears, because a
 /// process may make another while the list is made.
 ///
@@ -98,7 +111,9 @@ pub fn with_threads(pids: &[Pid]) -> Vec<(Pid, Vec<Tid>)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Pid, Tid, descendants, processes, thread_count, threads, tree, with_threads};
+    use super::{
+        Pid, Tid, children, descendants, processes, thread_count, threads, tree, with_threads,
+    };
 
     #[test]
     fn descendants_are_found_over_generations() {
@@ -122,6 +137,18 @@ mod tests {
         drop(end);
         other.join().unwrap();
         assert!(thread_count(Pid(u32::MAX)).is_err());
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test needs a child")]
+    fn a_child_is_listed_while_it_lives() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let listed = children(Pid(std::process::id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let kernel_lists = std::path::Path::new("/proc/thread-self/children").exists();
+        assert_eq!(listed.contains(&Pid(child.id())), kernel_lists);
+        assert!(children(Pid(u32::MAX)).is_empty());
     }
 
     #[test]

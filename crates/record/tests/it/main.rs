@@ -12,6 +12,7 @@ mod container;
 mod errors;
 mod java;
 mod killed;
+mod moved;
 mod rights;
 mod sampler;
 mod stacks;
