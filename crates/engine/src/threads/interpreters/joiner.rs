@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use culprit_model::{
-    Frame, FrameId, InterpreterStack, Module, ModuleId, Recording, Stack, StackId,
+    Frame, FrameId, InterpreterStack, Module, ModuleId, Recording, Stack, StackId, Text,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -17,6 +17,14 @@ struct Shape {
     /// Whether it reaches the function in which its thread started.
     whole: bool,
 }
+
+/// Functions that tell a call: the C library's, and the one of the interpreter's library that needs it.
+const CALL_FRAMES: usize = 2;
+
+/// Where native code enters the kernel: the innermost functions, the leaf first, then those from the innermost
+/// loop outwards.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct NativeCall(pub(super) Vec<Text>);
 
 /// Puts stacks together.
 pub(super) struct Joiner {
@@ -100,6 +108,18 @@ impl Joiner {
             user = parent;
         }
         user
+    }
+
+    /// What a native stack without the kernel's frames calls in the end, whatever leads there from the
+    /// innermost loop.
+    pub(super) fn native_call(&self, recording: &Recording, place: StackId) -> NativeCall {
+        let frames: Vec<FrameId> = recording.stack(place).collect();
+        let innermost = frames.iter().position(|frame| self.is_loop[frame.index()]);
+        let inside = innermost.unwrap_or(frames.len()).min(CALL_FRAMES);
+        let outside = &frames[innermost.unwrap_or(frames.len())..];
+        let functions = frames[..inside].iter().chain(outside);
+        let name = |frame: &FrameId| recording.frame(*frame).function.clone();
+        NativeCall(functions.map(name).collect())
     }
 
     fn shape(&mut self, recording: &Recording, stack: StackId) -> Shape {
@@ -304,7 +324,6 @@ fn nodes(recording: &Recording, stack: StackId) -> Vec<StackId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use culprit_model::{ModuleId, Text};
 
     #[test]
     fn only_what_is_awaited_is_not_called() {

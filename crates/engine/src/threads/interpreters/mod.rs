@@ -16,7 +16,9 @@
 //! loop. Then what was read nearest in time fits only if it says the same.
 //!
 //! A wait during which nothing was read takes what was read in the nearest wait at the same place of the
-//! code (`proven`). Without one it takes what was read before and after it, if both are the same.
+//! code (`proven`). Without one it takes what was read in all waits in the same native function, if that was
+//! the same and is not long ago: an interpreter that learns calls it from several places. Else it takes what
+//! was read before and after it, if both are the same.
 //!
 //! Where no reading fits, the outermost functions that the one before and the one after have ran at that
 //! moment, too. The loop that runs the innermost of these stays: what else it runs is not known.
@@ -161,7 +163,8 @@ impl<'a> Life<'a> {
             };
             if waits && let Some(called) = self.joiner.called(self.recording, read) {
                 let place = self.joiner.user_part(self.recording, native);
-                proven.add((process, thread), place, (from, called));
+                let call = self.joiner.native_call(self.recording, place);
+                proven.add((process, thread), (place, call), (from, called));
             }
             self.recording.switches[*at as usize].stack = Some(stack);
         }
@@ -189,7 +192,9 @@ impl<'a> Life<'a> {
                 self.running(native, time, waits)
             } else {
                 let place = self.joiner.user_part(self.recording, native);
+                let call = self.joiner.native_call(self.recording, place);
                 let alike = proven.nearest((process, thread), place, time);
+                let alike = alike.or_else(|| proven.only(process, call, time));
                 let alike = alike.and_then(|read| self.joiner.join(self.recording, native, read));
                 alike.or_else(|| self.around(native, time))
             };
