@@ -10,8 +10,8 @@ use crate::rule::{COST, Claim, PERCENT, RuleDoc, Site, Threshold};
 pub(crate) struct KernelCalls {
     /// Its page.
     pub(crate) doc: &'static RuleDoc,
-    /// The kernel's functions.
-    pub(crate) family: Family,
+    /// The kernel's functions: of any of these.
+    pub(crate) families: &'static [Family],
     /// What the program's function does in them: `reads directories`.
     pub(crate) does: &'static str,
     /// Whether waits in them count, beside the CPU time.
@@ -40,7 +40,8 @@ impl KernelCalls {
         } else {
             doing.cause == Cause::CpuKernel
         };
-        counts && evidence.stacks.in_family(doing.stack, self.family)
+        let inside = |family: &Family| evidence.stacks.in_family(doing.stack, *family);
+        counts && self.families.iter().any(inside)
     }
 
     fn claim(

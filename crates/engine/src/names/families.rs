@@ -91,6 +91,12 @@ labels! {
         ReadDirectory = "read-directory",
         /// Kernel: sending, delivering and returning from signals.
         Signal = "signal",
+        /// Kernel: locks of files.
+        FileLock = "file-lock",
+        /// Kernel: a fault on a page sends a signal.
+        FaultSignal = "fault-signal",
+        /// Kernel: changes the protection of pages.
+        Protect = "protect",
         /// Kernel: setting timers, and what they do when they expire.
         Timer = "timer",
         /// Kernel: waiting on and waking up futexes.
@@ -176,9 +182,20 @@ labels! {
         Collect = "collect",
         /// Library: making code ready to run: compiling it, loading classes, modules and assemblies.
         Generate = "generate",
+        /// Kernel: looks at each descriptor of a `poll` or `select`, whether something is there.
+        PollScan = "poll-scan",
+        /// Library: runs a module's own code, so that others can use what it defines.
+        Imports = "imports",
+        /// Library: an event loop calls what waits for an event, one after the other.
+        EventCallback = "event-callback",
+        /// Library: waits for data of a socket, perhaps with a time limit.
+        Receives = "receives",
+        /// Library: starts a thread, or ends one of its own.
+        StartsThread = "starts-thread",
         /// Library: sorts. The small moves that it makes are sorting.
         Sorts = "sorts",
-        /// Library: an exception begins its way up through the frames.
+        /// Library: an exception is made or begins its way up through the frames, or a stack is written
+        /// down for one.
         Throws = "throws",
         /// Library: runs a program's own code again. Loading ends there.
         CallsBack = "calls-back",
@@ -203,6 +220,8 @@ labels! {
         SystemModule = "system-module",
         /// Module: CPython, its library, its extension modules.
         Python = "python",
+        /// Module: Ruby's virtual machine.
+        Ruby = "ruby",
         /// Module: the Java virtual machine.
         Jvm = "jvm",
         /// Module: .NET's virtual machine.
@@ -278,4 +297,5 @@ pub(super) const WORK: Families = Families::of(Family::Dates)
     .with(Families::of(Family::Allocate))
     .with(Families::of(Family::Copy))
     .with(Families::of(Family::Collect))
-    .with(Families::of(Family::Generate));
+    .with(Families::of(Family::Generate))
+    .with(Families::of(Family::Throws));

@@ -37,7 +37,7 @@ macro_rules! files {
 const FILES: &[(&str, &str)] = files![
     "kernel-block" "kernel-entry" "kernel-files" "kernel-ipc" "kernel-locks" "kernel-memory"
     "kernel-network" "kernel-process" "kernel-sched" "kernel-time" "allocators" "c-libraries" "cpp"
-    "cpython" "dotnet" "go" "jvm" "libc" "node" "rust"
+    "cpython" "dotnet" "go" "jvm" "libc" "node" "php" "ruby" "rust"
 ];
 
 static KERNEL: LazyLock<Table> =
@@ -175,7 +175,6 @@ const OF_STUBS: Families = families::WORK
     .with(Families::of(Family::Plumbing))
     .with(Families::of(Family::RuntimeWorker))
     .with(Families::of(Family::CallsBack))
-    .with(Families::of(Family::Throws))
     .with(Families::of(Family::Sorts));
 
 /// What the names of a language's own packages begin with, and those of widely used ones by others.

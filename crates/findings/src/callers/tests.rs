@@ -193,6 +193,28 @@ const CASES: &[(&str, Make, &str, &str)] = &[
     ("python-logging", writes, "StreamHandler.emit;StreamHandler.flush", "small-io"),
     ("shell-substitution", starts, "bash!command_substitute;bash!make_child", "spawn-storm"),
     ("make-shell", starts, "make!func_shell_base", "spawn-storm"),
+    ("postgres-compile", works, "llvmjit.so!llvm_compile_expr", "hot-function"),
+    ("postgres-log", works, "errfinish;EmitErrorReport", "hot-function"),
+    ("postgres-session", works, "BackendStartup;InitPostgres", "hot-function"),
+    ("postgres-sequential-scan", works, "SeqNext;heap_getnextslot", "hot-function"),
+    ("postgres-index-scan", works, "IndexNext;heapam_index_fetch_tuple", "hot-function"),
+    ("postgres-plan", works, "pg_plan_query;standard_planner", "hot-function"),
+    ("mysql-table-scan", works, "handler::ha_rnd_next(unsigned char*)", "hot-function"),
+    ("sqlite-rows", works, "sqlite3_step;sqlite3VdbeExec", "hot-function"),
+    ("redis-walk", works, "call;keysCommand", "hot-function"),
+    ("php-compile", works, "compile_file;zendparse", "hot-function"),
+    ("apache-folders", works, "ap_directory_walk;ap_parse_htaccess", "hot-function"),
+    ("tls-handshake", works, "libssl.so.3!SSL_do_handshake;sign", "hot-function"),
+    ("password-hash", works, "login;PKCS5_PBKDF2_HMAC", "hot-function"),
+    ("deep-copy", works, "build;py::deepcopy:/usr/lib/python3.11/copy.py", "hot-function"),
+    (
+        "template-compile",
+        works,
+        "render;py::Lexer.tokenize:/usr/lib/python3/dist-packages/django/template/base.py",
+        "hot-function",
+    ),
+    ("ruby-new-object", works, "libruby-3.1.so.3.1!rb_wb_protected_newobj_of", "hot-function"),
+    ("regex-backtracking", works, "check;RegExp:^(a+)+$", "hot-function"),
 ];
 
 fn found(make: Make, path: &str, id: &str) -> Finding {

@@ -25,9 +25,11 @@ pub(crate) fn known_as<'a>(
     let function = frame.function.as_str();
     if is_compiled_at_run_time(frame, module) {
         let file = frame.file.as_deref().unwrap_or_default();
-        let known = match file.strip_suffix(".py") {
-            Some(_) => format!("py::{function}:{file}"),
-            None => format!("JS:{function} {file}"),
+        // CPython has the modules that import others in itself.
+        let known = if file.ends_with(".py") || file.starts_with("<frozen ") {
+            format!("py::{function}:{file}")
+        } else {
+            format!("JS:{function} {file}")
         };
         return (known.into(), "");
     }
@@ -58,6 +60,7 @@ mod tests {
             ("node:fs", "statSync", Some("node:fs"), ("JS:statSync node:fs", "")),
             ("eval", "f", Some("[eval]"), ("JS:f [eval]", "")),
             ("n.py", "N.read", Some("/lib/n.py"), ("py::N.read:/lib/n.py", "")),
+            ("<frozen x>", "load", Some("<frozen x>"), ("py::load:<frozen x>", "")),
             ("app", "read", Some("/src/app.c"), ("read", "app")),
             ("libc.so.6", "read", None, ("read", "libc.so.6")),
         ] {

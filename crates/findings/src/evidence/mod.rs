@@ -29,6 +29,7 @@ mod queue;
 pub(crate) mod relation;
 mod serving;
 pub(crate) mod stacks;
+pub(crate) mod talks;
 pub(crate) mod visits;
 mod waits;
 pub(crate) mod work;

@@ -85,6 +85,11 @@ impl Serving {
         self.listens.is_empty()
     }
 
+    /// True for a process that listens.
+    pub(crate) fn listens(&self, process: ProcessId) -> bool {
+        self.listens.contains_key(&process)
+    }
+
     /// Where a process listens that a wait for requests is of: for connections or for events of any kind,
     /// by a thread that itself asks nobody; for data, in a process that asks nobody.
     pub(crate) fn for_requests(

@@ -242,8 +242,9 @@ fn joined(outer: Option<WaitKind>, inner: Option<WaitKind>) -> Option<WaitKind> 
 }
 
 /// The families that a stack keeps across an exception or a call back into user code: being
-/// inside the linker, the resolver, a library's connect, a scheduler's idle part, the program itself, a pause,
-/// the slow way through a lock or the look for the time zone is true for everything below it.
+/// inside the linker, the resolver, a library's connect or receive, a scheduler's idle part, the program itself,
+/// a pause, the start of a thread, the import of a module, an event loop's callback, the slow way through a lock
+/// or the look for the time zone is true for everything below it.
 fn user_part(families: Families) -> Families {
     const KEPT: Families = Families::of(Family::Link)
         .with(Families::of(Family::TimeZone))
@@ -252,6 +253,10 @@ fn user_part(families: Families) -> Families {
         .with(Families::of(Family::Scheduler))
         .with(Families::of(Family::Launched))
         .with(Families::of(Family::Pause))
+        .with(Families::of(Family::Receives))
+        .with(Families::of(Family::StartsThread))
+        .with(Families::of(Family::Imports))
+        .with(Families::of(Family::EventCallback))
         .with(Families::of(Family::TaskLock));
     families.and(KEPT)
 }

@@ -46,7 +46,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 const CALLS: KernelCalls = KernelCalls {
     doc: &DOC,
-    family: Family::ReadDirectory,
+    families: &[Family::ReadDirectory],
     does: "reads directories",
     waits: true,
     of_cpu: 0.0,

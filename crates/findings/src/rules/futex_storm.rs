@@ -36,7 +36,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 const CALLS: KernelCalls = KernelCalls {
     doc: &DOC,
-    family: Family::Futex,
+    families: &[Family::Futex],
     does: "waits on and wakes up other threads through futexes",
     waits: false,
     of_cpu: MIN_OF_CPU,

@@ -5,7 +5,7 @@
 
 use culprit_model::{Nanos, ProcessId, Text};
 
-use super::task_locks;
+use super::{kept_locks, task_locks};
 use crate::evidence::{Evidence, IntervalId, Relation, SegmentId};
 use crate::kernel_time::MIN_LOOKS;
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
@@ -28,7 +28,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 lock. The thread that ended the wait is the holder. All that it did during \
                     the wait is the critical section. For tasks of a runtime (Go): samples in \
                     the slow path of a lock, called by a function that rarely runs in two \
-                    threads at once.",
+                    threads at once. Beside the path: a thread on it waits for a peer, a child, a disk or \
+                    a sleep, while another one waits for a lock that it then releases.",
     not_reported: &[
         "waits on condition variables, barriers and joins (`wait-on-thread`)",
         "time in which the preempted holder waits for a CPU (`run-queue`)",
@@ -87,7 +88,7 @@ impl Rule for LockContention {
         let threads = tally::by(evidence, &segments, process).into_iter();
         let threads =
             threads.filter_map(|t| told(evidence, t.key, &without_queue(evidence, t.segments)));
-        threads.chain(task_locks::find(evidence)).collect()
+        threads.chain(task_locks::find(evidence)).chain(kept_locks::find(evidence)).collect()
     }
 }
 

@@ -23,6 +23,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     not_reported: &[
         "a server that waits for connections or requests",
         "more than `info`: a peer that gets no requests, and sends when its own timers end",
+        "more than `low`: time in which a recorded peer works on a CPU, or is ready to",
     ],
     why: "The caller does nothing else until the answer arrives. Each exchange costs a round trip \
           and the peer's own time.",
@@ -161,8 +162,12 @@ fn told(evidence: &Evidence<'_>, feeds: &Feeds, t: &Waits) -> Claim {
         .fact("of these, while connecting", connects as f64, "count")
         .time("mean length of a wait", each)
         .facts(one_by_one(evidence, t));
-    let specificity = if works { Specificity::Statement } else { claim.specificity };
-    let claim = Claim { specificity, ..claim };
+    let claim = if works {
+        // What the peer does is its own matter, whether or not another finding tells which function it is in.
+        Claim { specificity: Specificity::Statement, at_most: Severity::Low, ..claim }
+    } else {
+        claim
+    };
     match peer {
         Peer::Local(process) if feeds.is_feed(process, evidence.process(waiter), waits.len()) => {
             let claim = Claim { at_most: Severity::Info, ..claim };

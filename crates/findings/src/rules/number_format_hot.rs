@@ -117,8 +117,8 @@ mod tests {
                       libstdc++.so.6!__cxa_throw;libgcc_s.so.1!_Unwind_RaiseException";
         let recording = beside(thrown, 40, 10);
         assert!(first(&recording, super::DOC.id).is_none());
-        let hot = first(&recording, "hot-function").expect("found");
-        assert_eq!(&*hot.at[0].function, "dump", "{hot:?}");
+        let thrown = first(&recording, "exception-hot").expect("found");
+        assert_eq!(&*thrown.at[0].function, "dump", "{thrown:?}");
     }
 
     #[test]

@@ -18,7 +18,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     yields_to: &[],
     claim: "Sending, delivering and handling signals takes much of the CPU time.",
     signature: "CPU time on the critical path inside the kernel's functions that send signals, \
-                call handlers and return from them, or change the signal mask.",
+                call handlers and return from them, or change the signal mask. If faults on protected \
+                pages send the signals, the calls that protect these pages count, too.",
     not_reported: &["the work of the handler itself (`hot-function`)"],
     why: "A signal costs 1 to 3 us: the kernel interrupts the thread, saves its registers on the \
           stack, runs the handler and restores them with another system call. Handlers also \
@@ -38,16 +39,29 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 const CALLS: KernelCalls = KernelCalls {
     doc: &DOC,
-    family: Family::Signal,
+    families: &[Family::Signal],
     does: "sends or handles signals",
     waits: false,
     of_cpu: MIN_OF_CPU,
     listed_from: MIN_SHARE,
 };
 
+/// Signals that faults on protected pages send, with the calls that protect these.
+const PROTECTING: KernelCalls = KernelCalls {
+    families: &[Family::Signal, Family::Protect],
+    does: "protects pages, and handles a signal for each fault on them,",
+    ..CALLS
+};
+
+/// Share of the time in signals from which faults on pages send them.
+const BY_FAULTS: f64 = 0.25;
+
 impl Rule for SignalStorm {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
-        CALLS.find(evidence)
+        let inside = |family| evidence.doing(|d| evidence.stacks.in_family(d.stack, family));
+        let (signals, faults) = (inside(Family::Signal), inside(Family::FaultSignal));
+        let by_faults = evidence.total(&faults).share_of(evidence.total(&signals)) >= BY_FAULTS;
+        if by_faults { PROTECTING.find(evidence) } else { CALLS.find(evidence) }
     }
 }
 
@@ -67,6 +81,24 @@ mod tests {
             scene.run(main, 20, Cause::CpuUser, &format!("main;work{}", step % 10));
         }
         scene.done()
+    }
+
+    #[test]
+    fn calls_that_protect_pages_count_where_faults_send_the_signals() {
+        let cost = |sender: &str| {
+            let fault = format!("main;change;k:asm_exc_page_fault;k:{sender}");
+            let mut scene = Scene::default();
+            let main = scene.program("tracker", None, 0);
+            for step in 0..50 {
+                scene.run(main, 4, Cause::CpuKernel, &fault);
+                let protect = "main;change;libc.so.6!mprotect;k:do_syscall_64;k:__x64_sys_mprotect";
+                scene.run(main, 4, Cause::CpuKernel, protect);
+                scene.run(main, 20, Cause::CpuUser, &format!("main;work{}", step % 10));
+            }
+            first(&scene.done(), "signal-storm").map(|found| found.cost.0)
+        };
+        assert_eq!(cost("force_sig_fault"), Some(400_000_000));
+        assert_eq!(cost("send_signal_locked"), Some(200_000_000));
     }
 
     #[test]

@@ -77,11 +77,16 @@ impl Rule for SpawnStorm {
         if short.len() < MIN_CHILDREN {
             return Vec::new();
         }
-        let segments = evidence.segments(|_, i| {
+        let segments = evidence.segments(|s, i| {
             let is_short = |thread| short.contains(&evidence.process(thread));
             // No thread's time fills the wait before a child's first instruction.
+            let is_unborn = |thread| {
+                let born = evidence.recording.process(evidence.process(thread)).start;
+                let first = evidence.recording.intervals[evidence.lives.rows(thread)].first();
+                is_short(thread) && first.is_some_and(|row| (born..row.start).contains(&s.start))
+            };
             let unborn =
-                matches!(i.cause, Cause::Child | Cause::Pipe) && i.waker.is_some_and(is_short);
+                matches!(i.cause, Cause::Child | Cause::Pipe) && i.waker.is_some_and(is_unborn);
             let costs = is_running_cost(i.cause) && !is_own_work(evidence, i);
             (is_short(i.thread) && costs) || is_forking(evidence, i) || unborn
         });
@@ -108,8 +113,8 @@ fn short_processes(evidence: &Evidence<'_>) -> BTreeSet<ProcessId> {
         .collect()
 }
 
-/// True for time that a process costs rather than chooses.
-fn is_running_cost(cause: Cause) -> bool {
+/// True for time that a process or a thread costs rather than chooses.
+pub(super) fn is_running_cost(cause: Cause) -> bool {
     cause.is_cpu()
         || cause == Cause::Runnable
         || matches!(cause, Cause::Fault | Cause::Disk | Cause::Memory)
@@ -122,11 +127,13 @@ fn is_own_work(evidence: &Evidence<'_>, interval: &Interval) -> bool {
     own.is_some_and(|frame| evidence.chores.is_application(frame)) && !is_start(evidence, interval)
 }
 
-/// True for what starts or ends a process, and for what makes its code ready to run.
+/// True for what starts or ends a process, and for what makes its code ready to run, modules' own code included.
 fn is_start(evidence: &Evidence<'_>, interval: &Interval) -> bool {
-    let mut parts = PARTS.iter().flat_map(|(_, families)| *families);
+    let parts = PARTS.iter().flat_map(|(_, families)| *families);
     evidence.chores.chore(interval.stack) == Some(Chore::Generate)
-        || parts.any(|part| evidence.stacks.in_family(interval.stack, *part))
+        || parts
+            .chain(&[Family::Imports])
+            .any(|part| evidence.stacks.in_family(interval.stack, *part))
 }
 
 fn is_forking(evidence: &Evidence<'_>, interval: &Interval) -> bool {
@@ -192,7 +199,7 @@ fn places(
 }
 
 /// One stack for each function at work in intervals, the costliest function first.
-fn by_function<'i>(
+pub(super) fn by_function<'i>(
     evidence: &Evidence<'_>,
     intervals: impl Iterator<Item = &'i Interval>,
 ) -> Vec<(ThreadId, StackId)> {

@@ -27,7 +27,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     id: "syscall-storm",
     group: Group::Cpu,
     specificity: Specificity::Pattern,
-    yields_to: &[],
+    yields_to: &["poll-scan"],
     claim: "One function makes many system calls that do next to nothing each.",
     signature: "On the critical path, much of the kernel time of one library function's system \
                 calls is at the kernel's entry and exit. Or calls that only query state take a \

@@ -37,7 +37,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
 
 const CALLS: KernelCalls = KernelCalls {
     doc: &DOC,
-    family: Family::Timer,
+    families: &[Family::Timer],
     does: "sets timers",
     waits: false,
     of_cpu: MIN_OF_CPU,

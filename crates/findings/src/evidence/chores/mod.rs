@@ -10,8 +10,9 @@
 //! equals the outermost, because it is the one that the program asked for: allocating inside a
 //! regular expression's compiler is compiling, copying inside a growing vector is growing, a
 //! number in a JSON text is JSON, but a date in it is a date. A system call ends a chore (what
-//! `printf` writes is no formatting), except that memory comes from the kernel; so does an exception,
-//! whose way up through the frames costs more than all that the library did before it threw.
+//! `printf` writes is no formatting), except that memory comes from the kernel. An exception that a
+//! library throws is a chore of its own: its way up through the frames costs more than all that the
+//! library did before.
 //!
 //! The names are data: [`culprit_engine::names`].
 
@@ -53,6 +54,8 @@ pub(crate) enum Chore {
     Collect,
     /// Making code ready to run: compiling it, loading classes, modules and assemblies.
     Generate,
+    /// Throwing exceptions, and writing down the stack that they were thrown on.
+    Throw,
 }
 
 impl Chore {
@@ -61,7 +64,7 @@ impl Chore {
         match self {
             // Nothing that a program asks for: the runtime's own.
             Self::Collect => 6,
-            Self::Generate => 5,
+            Self::Generate | Self::Throw => 5,
             // Names one avoidable habit.
             Self::Dates | Self::Cases | Self::Regex => 4,
             // Names the kind of data.
@@ -314,7 +317,7 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
         return Told { doing, in_call, ..parent };
     }
     let calls_back = |d: &Doing| own.families.has(Family::CallsBack) && d.chore == Chore::Generate;
-    let parent_doing = parent.doing.filter(|d| !own.families.has(Family::Throws) && !calls_back(d));
+    let parent_doing = parent.doing.filter(|d| !calls_back(d));
     let more = |chore: Chore| parent_doing.is_none_or(|d| chore.rank() > d.chore.rank());
     let sorting =
         own.families.has(Family::Sorts) || parent.sorting && (own.library || own.chore.is_some());
@@ -331,7 +334,7 @@ fn step(parent: Told, frame: FrameId, own: FrameTold) -> Told {
 }
 
 /// Chores by the family of their functions.
-const CHORES: [(Family, Chore); 11] = [
+const CHORES: [(Family, Chore); 12] = [
     (Family::Dates, Chore::Dates),
     (Family::Cases, Chore::Cases),
     (Family::Regex, Chore::Regex),
@@ -343,6 +346,7 @@ const CHORES: [(Family, Chore); 11] = [
     (Family::Copy, Chore::Copy),
     (Family::Collect, Chore::Collect),
     (Family::Generate, Chore::Generate),
+    (Family::Throws, Chore::Throw),
 ];
 
 /// The chore of a user function; the one that says most where several claim it.
