@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{File, create_dir_all, remove_file, rename};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -76,6 +76,32 @@ impl Place {
         };
         file.day == self.day.flatten() && file.shard == self.shard && begins
     }
+}
+
+/// Whether a folder is a store, or may become one: then it is empty or does not exist. An import removes
+/// files below folders that are named like its tables, so those of others must not be there.
+///
+/// # Errors
+/// When something else is there.
+pub(crate) fn expect_place(folder: &Path) -> Result<(), Error> {
+    let occupied = |why| Err(Error::Occupied { path: folder.to_owned(), why });
+    let mut entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            return occupied("it is a file, or below one");
+        }
+        Err(error) => return Err(Error::io("read", folder, error)),
+    };
+    if is_begun(folder) || folder.join(MANIFEST).exists() || entries.next().is_none() {
+        return Ok(());
+    }
+    occupied("it has other files")
+}
+
+/// True when an import has begun to write to a folder: it leaves the lock there, however it ends.
+pub(crate) fn is_begun(folder: &Path) -> bool {
+    folder.join(LOCK).exists()
 }
 
 /// The next state of a store, under way. It holds the lock.
