@@ -236,7 +236,10 @@ impl Draft {
             std::fs::remove_dir_all(&parts).map_err(|e| Error::io("remove", &parts, e))?;
         }
         for table in crate::schema::TABLES {
-            remove_others(&self.folder.join(table.table.name), &kept)?;
+            let folder = self.folder.join(table.table.name);
+            remove_others(&folder, &kept)?;
+            // Only one that is empty goes.
+            std::fs::remove_dir(&folder).ok();
         }
         Ok(())
     }
@@ -270,4 +273,31 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         create_dir_all(folder).map_err(failed)?;
     }
     File::create(path).and_then(|mut file| file.write_all(bytes)).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use culprit_model::Text;
+
+    use super::*;
+    use crate::schema::ImportRun;
+
+    /// Else the folder of a first import that failed would have other files than a store's.
+    #[test]
+    fn a_first_import_that_fails_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store");
+        let draft = Draft::begin(&path, |_, _| Ok(Manifest::new(1))).unwrap();
+        let run = ImportRun {
+            run_id: 1,
+            command: "import".into(),
+            rule_version: Text::default(),
+            thresholds: Text::default(),
+            counts: Text::default(),
+            watermark: None,
+        };
+        draft.replace(&Place::default(), &[run]).unwrap();
+        draft.abandon().unwrap();
+        assert!(!path.exists());
+    }
 }
