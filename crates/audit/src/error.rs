@@ -25,6 +25,14 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+    /// A store cannot be made there.
+    #[error("cannot make a store at `{}`: {why}", path.display())]
+    Occupied {
+        /// The path.
+        path: PathBuf,
+        /// What is there.
+        why: &'static str,
+    },
     /// The list of the store's files cannot be read, or a later version wrote it.
     #[error("cannot read `{}`: {why}", path.display())]
     Manifest {
@@ -53,6 +61,14 @@ pub enum Error {
     /// The options do not fit the store or each other.
     #[error("{0}")]
     Options(String),
+    /// A store divides shard keys always among the same number of shards.
+    #[error("the store was made for {known} shards, and `--shards {asked}` was given")]
+    Shards {
+        /// Shards of the store.
+        known: u32,
+        /// Shards that were asked for.
+        asked: u32,
+    },
     /// A source is not what `--from` says.
     #[error("cannot import `{}`: {why}", path.display())]
     Source {
@@ -111,6 +127,9 @@ impl Error {
             Self::NoStore { .. } => {
                 vec!["`culprit audit import --from FORMAT SRC.. -o STORE` makes one".to_owned()]
             }
+            Self::Occupied { .. } => {
+                vec!["name a new or empty folder, or the folder of a store".to_owned()]
+            }
             Self::TooManyRejects { strict: false, .. } => vec![
                 "check that `--from` names the format of this source".to_owned(),
                 "`--tolerance SHARE` allows more".to_owned(),
@@ -118,6 +137,10 @@ impl Error {
             Self::TooManyRejects { strict: true, .. } => {
                 vec!["leave out `--strict` to keep the other rows".to_owned()]
             }
+            Self::Shards { .. } => vec![
+                "leave out `--shards` to import more of the same source".to_owned(),
+                "if the number was wrong, import all sources into a new store".to_owned(),
+            ],
             Self::Stopped { resumable: true } => {
                 vec!["the same command goes on where it was".to_owned()]
             }

@@ -4,7 +4,7 @@
 //! Nothing here takes time, so the cost is zero; the share is that of the interactions, contacts or
 //! bytes concerned.
 
-use culprit_model::{Evidence, Finding, Nanos, Severity};
+use culprit_model::{Evidence, Finding, Nanos, Severity, counted};
 
 use crate::blacklist::BlacklistReport;
 use crate::bloat::BloatReport;
@@ -121,8 +121,10 @@ impl BlacklistReport {
         Some(Finding::from(Parts {
             id: "blacklist-leak",
             title: format!(
-                "{leaks} user agents pass the list of robots; line {} misses one by {}",
-                leak.line, leak.leaks[0].differs
+                "The list of robots misses {}; line {} misses one by {}",
+                counted(leaks as u64, "user agent"),
+                leak.line,
+                leak.leaks[0].differs
             ),
             share,
             confidence: 1.0,

@@ -118,6 +118,14 @@ fn constraint_name(path: &str) -> String {
 }
 
 impl Limits<'_> {
+    /// What the two numbers are.
+    fn comment(&self) -> String {
+        format!(
+            "-- Limits in bytes of UTF-8: {} for each value (`--limit`), {} for all values of one owner.\n",
+            self.value, self.together
+        )
+    }
+
     fn postgres(&self) -> String {
         let Self { facet, name, value, together, .. } = self;
         let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
@@ -131,7 +139,7 @@ impl Limits<'_> {
         let path: String = self.steps.iter().map(Step::json_path).collect();
         format!(
             "-- PostgreSQL. Rows that exist are not checked. Text that is no JSON is refused, too.\n\
-             CREATE FUNCTION {function}(document text) RETURNS boolean\n\
+             {}CREATE FUNCTION {function}(document text) RETURNS boolean\n\
              LANGUAGE sql IMMUTABLE AS $guard$\n  \
              SELECT coalesce(max(octet_length(v #>> '{{}}')) <= {value}\n    \
              AND sum(octet_length(v #>> '{{}}')) <= {together}, true)\n  \
@@ -140,6 +148,7 @@ impl Limits<'_> {
              $guard$;\n\
              ALTER TABLE {schema}.{} ADD CONSTRAINT {}\n  \
              CHECK ({condition}{function}({column})) NOT VALID;\n",
+            self.comment(),
             quoted(table),
             quoted(name)
         )
@@ -158,7 +167,7 @@ impl Limits<'_> {
         let (from, filters) = self.applied();
         format!(
             "-- SQL Server 2019 or later. Rows that exist are not checked. Try it on a copy first.\n\
-             CREATE FUNCTION {function}(@document nvarchar(max)) RETURNS bit AS\n\
+             {}CREATE FUNCTION {function}(@document nvarchar(max)) RETURNS bit AS\n\
              BEGIN\n  \
              RETURN (SELECT CASE WHEN max(bytes) > {value} OR sum(bytes) > {together} THEN 0 ELSE 1 END\n  \
              FROM (\n    \
@@ -171,6 +180,7 @@ impl Limits<'_> {
              GO\n\
              ALTER TABLE {schema}.{table} WITH NOCHECK ADD CONSTRAINT {}\n  \
              CHECK ({condition}{function}({column}) = 1);\n",
+            self.comment(),
             bracketed(name),
             last = self.steps.len()
         )

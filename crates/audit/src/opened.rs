@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::questions::text;
 use crate::schema::{Partition, TABLES};
+use crate::store::{Store, is_begun};
 
 /// A question about a store could not be answered.
 #[derive(Debug, Error)]
@@ -51,6 +52,8 @@ pub struct AuditStore {
     stop: Stop,
     /// True when rows that `culprit audit clean` labelled are left out.
     leaves_out: bool,
+    /// Shards of the source, missing ones included; none if nothing says how many.
+    shards: Option<u32>,
 }
 
 /// Rows that reports leave out: their table, its key, the table's rows that are of them.
@@ -80,7 +83,10 @@ impl AuditStore {
     /// # Errors
     /// When the folder is no store.
     pub fn open(folder: &Path, limits: Limits, stop: Stop) -> Result<Self, AuditError> {
-        Ok(Self::new(tables_of(folder)?, limits, stop))
+        let store = Self::new(tables_of(folder)?, limits, stop);
+        // Tables without a list can be asked, too.
+        let shards = Store::open(folder).ok().map(|store| store.shards());
+        Ok(Self { shards, ..store })
     }
 
     /// A store of these tables; those that are missing have no rows.
@@ -91,7 +97,18 @@ impl AuditStore {
                 tables.push(TableFiles { table: store_table.table, files: Vec::new() });
             }
         }
-        Self { dataset: Dataset::new(tables, limits), stop, leaves_out: true }
+        Self { dataset: Dataset::new(tables, limits), stop, leaves_out: true, shards: None }
+    }
+
+    /// The same store, of a source with so many shards.
+    #[must_use]
+    pub fn with_shards(self, shards: u32) -> Self {
+        Self { shards: Some(shards), ..self }
+    }
+
+    /// Shards of the source, missing ones included; none if nothing says how many.
+    pub(crate) fn shards(&self) -> Option<u32> {
+        self.shards
     }
 
     /// The same store, whose questions an engine answers. `folder` is that of the store. Each answer is
@@ -203,6 +220,10 @@ fn without_labelled(sql: &str) -> String {
 /// When the folder has no table of a store, or cannot be listed.
 pub fn tables_of(folder: &Path) -> Result<Vec<TableFiles>, AuditError> {
     let wrong = |why: String| AuditError::NoStore { path: folder.to_owned(), why };
+    if !folder.is_dir() {
+        let why = if folder.exists() { "it is no folder" } else { "it does not exist" };
+        return Err(wrong(why.to_owned()));
+    }
     let mut tables = Vec::new();
     for table in TABLES {
         let depth = match table.partition {
@@ -216,7 +237,11 @@ pub fn tables_of(folder: &Path) -> Result<Vec<TableFiles>, AuditError> {
         files.sort();
         tables.push(TableFiles { table: table.table, files });
     }
-    if tables.iter().all(|table| table.files.is_empty()) {
+    let is_empty = tables.iter().all(|table| table.files.is_empty());
+    if is_empty && is_begun(folder) {
+        return Err(wrong("its first import has not ended; the same command goes on".to_owned()));
+    }
+    if is_empty {
         return Err(wrong("it has no tables; `culprit audit import` makes a store".to_owned()));
     }
     Ok(tables)

@@ -74,9 +74,9 @@ pub(crate) struct AuditImportArgs {
     /// Folder of the store. It is made if it does not exist
     #[arg(long, short, value_name = "STORE")]
     pub(crate) output: PathBuf,
-    /// Shards that the one-byte shard keys are divided among evenly
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
-    pub(crate) shards: u32,
+    /// Shards of the source, also those that are not imported: the one-byte shard keys are divided among them evenly. By default, those of the store, and 2 for a new one
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) shards: Option<u32>,
     /// Store hashes with this key instead of addresses. The store must always get the same key
     #[arg(long, value_name = "KEY")]
     pub(crate) hash_ip: Option<String>,

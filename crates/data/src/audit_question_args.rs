@@ -50,12 +50,12 @@ pub(crate) struct AuditRobotsArgs {
     /// What makes a group: user agent, user agent and network, contact, or address
     #[arg(long, value_name = "KEY", default_value = "ua", value_parser = ["ua", "ua-net", "contact", "ip"])]
     pub(crate) by: String,
-    /// Print all signals of the user agents that contain this text
+    /// Explain the verdicts on user agents that contain this text: each signal with its weight and reason
     #[arg(long, value_name = "UA")]
     pub(crate) explain: Option<String>,
-    /// Groups to print, those with the most visits first; 0 prints all
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) limit: usize,
+    /// Groups to print, those with the most visits first; 0 prints all. By default, 20, and 5 with `--explain`
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
 }
 
 /// Arguments of `audit visits`.
@@ -86,7 +86,7 @@ pub(crate) struct AuditVisitsArgs {
     /// Where shards are missing, estimate the visits of all of them, with an interval
     #[arg(long)]
     pub(crate) extrapolate: bool,
-    /// Print the steps from all visits to these rows, with the rows that each step left
+    /// Print how many visits each condition leaves, from all visits to the rows
     #[arg(long)]
     pub(crate) explain: bool,
 }

@@ -1,5 +1,6 @@
 //! The engine that `--engine` names, and what is said about the comparison with it.
 
+use culprit_model::counted;
 use culprit_query::{Checked, Engine, Error, SparkAddress};
 
 use crate::engine_args::EngineArgs;
@@ -33,6 +34,7 @@ pub(crate) fn say_checked(checked: Option<&Checked>, talk: &Talk) {
     let Some(Checked { address, version, slice, questions, rows }) = checked else { return };
     talk.say(&format!(
         "engine {address}, version {version}; this machine computed the slice `{slice}` as well: \
-         the same answers to {questions} questions, rows: {rows}"
+         the same answers to {}, rows: {rows}",
+        counted(*questions as u64, "question")
     ));
 }

@@ -6,6 +6,7 @@
 //!
 //! `args` holds what can be typed, `sql` and `audit` ask, `output` prints.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -22,21 +23,17 @@ mod output;
 mod sql;
 mod surroundings;
 mod table_folder;
+mod usage;
 
 use args::{Cli, Command};
+use failure::Failure;
 use output::Talk;
 
-/// What clap ends with when arguments are wrong.
-const USAGE: u8 = 2;
-
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => {
-            // A closed pipe (`culprit-data --help | head -1`) is no error.
-            let _ = error.print();
-            return if error.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
-        }
+        Err(error) => return not_parsed(&error, &arguments),
     };
     let (talk, json, result) = match &cli.command {
         Command::Sql(args) => {
@@ -67,4 +64,21 @@ fn main() -> ExitCode {
             failure.code().into()
         }
     }
+}
+
+/// Help and version go to stdout with 0, wrong arguments to stderr with 2, and as a document to stdout where
+/// one is wanted.
+fn not_parsed(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+    // A closed pipe (`culprit-data --help | head -1`) is no error.
+    let _ = error.print();
+    if !error.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+    let failure = Failure::bad_input(usage::message(error));
+    let failure = usage::suggestions(error).fold(failure, Failure::hint);
+    let failure = failure.hint("`--help` explains every option");
+    if arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json") {
+        Talk::new(true).document(&failure);
+    }
+    failure.code().into()
 }

@@ -11,6 +11,7 @@
 mod cause;
 mod clean;
 mod column;
+mod counted;
 mod estimate;
 mod filter;
 mod finding;
@@ -35,6 +36,7 @@ pub use clean::{clean, clean_lines};
 #[doc(hidden)]
 pub use column::take as take_column;
 pub use column::{Cell, Column, ColumnData, ColumnType, Row, ShapeError, Table, Values};
+pub use counted::counted;
 pub use estimate::standard_error;
 pub use filter::{Drill, Filter, Root};
 pub use finding::{Evidence, Finding, Severity, Where};

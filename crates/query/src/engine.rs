@@ -1,5 +1,6 @@
 //! DataFusion, set up to read and to stay within bounds; its errors in our words.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -172,6 +173,11 @@ fn column(field: &Column, valid: &[Column]) -> Error {
         .map(|valid| valid.name.clone())
         .collect();
     let near = near(&field.name, known.iter().map(String::as_str));
+    // Without a name before the column, it can only be of the one table that is asked.
+    let all: BTreeSet<String> =
+        valid.iter().filter_map(|valid| valid.relation.as_ref()).map(ToString::to_string).collect();
+    let only = all.first().filter(|_| all.len() == 1).cloned();
+    let table = table.or(only);
     Error::UnknownColumn { name: field.name.clone(), table, near }
 }
 

@@ -47,6 +47,7 @@ mod views;
 pub use answer::{Answer, AnswerColumn, Opened};
 pub use dataset::{Dataset, Rows, TableFiles};
 pub use error::Error;
+pub use near::near;
 pub use parameters::{Parameter, with_parameters};
 pub use questions::{Question, questions};
 pub use runtime::Stop;

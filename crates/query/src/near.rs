@@ -3,8 +3,9 @@
 /// How many are suggested.
 const SHOWN: usize = 3;
 
-/// Of these names those that a slip of the fingers may have meant, the nearest first.
-pub(crate) fn near<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+/// Of these names, which are in lower case, those that a slip of the fingers may have meant, the nearest
+/// first.
+pub fn near<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let wrong = wrong.to_lowercase();
     let score = |name: &str| {
         let contains = wrong.len() > 2 && (name.contains(&wrong) || wrong.contains(name));

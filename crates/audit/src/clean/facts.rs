@@ -1,5 +1,7 @@
 //! What the guards of a plan look at, and their results.
 
+use culprit_model::counted;
+
 use super::guard::{Guard, GuardResult, SHARE_OF_ALL, SHARE_OF_DAY};
 
 /// Counts of a selection.
@@ -28,8 +30,8 @@ pub struct GuardFacts {
 impl GuardFacts {
     /// The results of the guards that a plan can check.
     pub(crate) fn results(&self) -> Vec<GuardResult> {
-        let none = |guard, count: u64, what: &str| {
-            GuardResult::new(guard, count == 0, format!("{count} {what}"))
+        let none = |guard, count: u64, noun: &str, what: &str| {
+            GuardResult::new(guard, count == 0, format!("{} {what}", counted(count, noun)))
         };
         let within = |part: u64, all: u64, percent: u64| {
             u128::from(part) * 100 <= u128::from(all) * u128::from(percent)
@@ -50,21 +52,23 @@ impl GuardFacts {
         };
         let missing: Vec<String> = self.empty_shards.iter().map(ToString::to_string).collect();
         let shards = if missing.is_empty() {
-            format!("all {} shards have rows", self.shards)
+            format!("shards with rows: {0} of {0}", self.shards)
         } else {
             format!("shards without rows: {} of {}", missing.join(", "), self.shards)
         };
         vec![
-            none(Guard::KnownContact, self.known, "selected rows are of contacts known by name"),
+            none(Guard::KnownContact, self.known, "selected row", "of contacts known by name"),
             none(
                 Guard::Conversion,
                 self.converted,
-                "selected interactions have a goal or an outcome",
+                "selected interaction",
+                "with a goal or an outcome",
             ),
             none(
                 Guard::Retention,
                 self.young,
-                &format!("selected rows are younger than {} days", self.retention_days),
+                "selected row",
+                &format!("younger than {}", counted(self.retention_days.into(), "day")),
             ),
             GuardResult::new(
                 Guard::ShareOfAll,

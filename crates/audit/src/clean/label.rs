@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use culprit_model::Text;
+use culprit_model::{Text, counted};
 use culprit_query::{Limits, Stop};
 
 use super::Outcome;
@@ -153,7 +153,9 @@ pub(super) fn compare(expected: PlanSums, seen: PlanSums) -> Result<Outcome, Cle
     if expected == seen {
         return Ok(Outcome { expected, seen });
     }
-    let text = |sums: PlanSums| format!("{} visits with {} pages", sums.visits, sums.pages);
+    let text = |sums: PlanSums| {
+        format!("{} with {}", counted(sums.visits, "visit"), counted(sums.pages, "page"))
+    };
     Err(CleanError::Unexpected {
         what: "reports of the store",
         expected: text(expected),

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use culprit_model::counted;
+
 use super::error::CleanError;
 use super::folder::{CONTACTS, INTERACTIONS, NewFolder, PARTIAL, digest, key_file};
 use super::guard::{Guard, GuardResult, PLAN_DAYS};
@@ -132,7 +134,12 @@ pub(super) fn check_guards(plan: &Plan, allowed: &[Guard], now_ms: i64) -> Resul
 pub(super) fn age(plan: &Plan, now_ms: i64) -> GuardResult {
     let days = (now_ms - plan.made_ms).div_euclid(DAY_MS);
     let passed = u64::try_from(days).is_ok_and(|days| days < PLAN_DAYS);
-    let why = format!("the plan is {days} days old; the limit is {PLAN_DAYS} days");
+    let why = match u64::try_from(days) {
+        Ok(days) => {
+            format!("the plan is {} old; the limit is {PLAN_DAYS} days", counted(days, "day"))
+        }
+        Err(_) => "the plan was made later than now: check the clock".to_owned(),
+    };
     GuardResult::new(Guard::PlanAge, passed, why)
 }
 

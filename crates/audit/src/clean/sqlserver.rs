@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use culprit_model::counted;
+
 use super::error::CleanError;
 use super::folder::{CONTACTS, INTERACTIONS, NewFolder};
 use super::keys::PlanKey;
@@ -85,11 +87,11 @@ fn batch_text(schema: &str, number: u64, keys: &[PlanKey]) -> String {
     };
     let (own, id) = tables[tables.len() - 1];
     let mut text = format!(
-        "-- Batch {number}: {} keys of {own}. Run it in the database of shard {shard}.\n\
+        "-- Batch {number}: {} of {own}. Run it in the database of shard {shard}.\n\
          SET XACT_ABORT ON; SET NOCOUNT ON; SET LOCK_TIMEOUT 2000;\n\
          BEGIN TRANSACTION;\n\
          DECLARE @keys TABLE (id uniqueidentifier PRIMARY KEY, modified datetime2(7) NULL);\n",
-        keys.len()
+        counted(keys.len() as u64, "key")
     );
     for part in keys.chunks(VALUES) {
         text.push_str("INSERT INTO @keys (id, modified) VALUES\n");

@@ -173,6 +173,8 @@ pub(crate) struct FacetFacts {
 #[derive(Debug)]
 pub(crate) struct RawFacet {
     pub(crate) row: u64,
+    /// True for the events of an interaction: they are part of its row, not a row of their own.
+    pub(crate) is_events: bool,
     pub(crate) owner_kind: OwnerKind,
     pub(crate) owner: Guid,
     pub(crate) shard: u32,

@@ -202,17 +202,20 @@ impl Contacts {
         true
     }
 
-    /// Takes an identifier. Identifiers have no version, so each import counts them anew.
-    pub(crate) fn identify(&mut self, raw: &RawIdentifier) {
+    /// Takes an identifier. Identifiers have no version, so each import counts them anew. False when the
+    /// store knew of as many.
+    pub(crate) fn identify(&mut self, raw: &RawIdentifier) -> bool {
         let key = self.key(raw.guid, raw.shard, false);
         let slot = &mut self.slots[key as usize];
         slot.identifiers_read += 1;
         let identifiers = slot.identifiers.max(slot.identifiers_read);
-        if identifiers > slot.identifiers || (raw.known && !slot.known) {
-            slot.identifiers = identifiers;
-            slot.known |= raw.known;
-            self.change(key);
+        if identifiers <= slot.identifiers && (slot.known || !raw.known) {
+            return false;
         }
+        slot.identifiers = identifiers;
+        slot.known |= raw.known;
+        self.change(key);
+        true
     }
 
     /// Takes what a facet says.

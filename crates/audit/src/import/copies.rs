@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use culprit_model::counted;
+
 use super::{ImportOptions, ImportProgress, Imported, import};
 use crate::clean::CleanError;
 use crate::error::Error;
-use crate::store::Store;
+use crate::store::{Store, expect_place};
 
 /// The tables that a store needs, in lower case.
 pub(super) const TABLES: [&str; 5] =
@@ -38,13 +40,17 @@ impl CopyOptions {
 
     /// Whether it is known which rows each of so many databases has.
     pub(super) fn check(&self, options: &ImportOptions, databases: usize) -> Result<(), Error> {
-        let shards = options.shards;
-        if !self.changed_only || databases == 1 || u32::try_from(databases) == Ok(shards) {
+        if !self.changed_only || databases == 1 {
+            return Ok(());
+        }
+        let shards = options.shards_of(options.format)?;
+        if u32::try_from(databases) == Ok(shards) {
             return Ok(());
         }
         Err(Error::Options(format!(
-            "`--changed-only` needs one database with all shards, or one for each of {shards} shards; \
-             there are {databases}"
+            "`--changed-only` needs one database with all shards, or one for each of {}; there are \
+             {databases}",
+            counted(shards.into(), "shard")
         )))
     }
 
@@ -63,10 +69,10 @@ impl CopyOptions {
         let known = store.watermarks();
         let of = |shard: u32| Some(known.get(&shard)?.saturating_sub(options.late_ms));
         if databases > 1 {
-            return Ok((0..options.shards).map(of).collect());
+            return Ok((0..store.shards()).map(of).collect());
         }
         // The shard that was read least far counts, and one without a row counts as not read.
-        let all: Option<Vec<i64>> = (0..options.shards).map(of).collect();
+        let all: Option<Vec<i64>> = (0..store.shards()).map(of).collect();
         Ok(vec![all.and_then(|all| all.into_iter().min())])
     }
 }
@@ -79,6 +85,7 @@ pub(super) fn import_copies(
     (stop, progress): (&AtomicBool, &mut dyn FnMut(ImportProgress)),
     copy: impl FnOnce(&Path) -> Result<(), CleanError>,
 ) -> Result<Imported, CleanError> {
+    expect_place(&options.store)?;
     let name = options.store.file_name().unwrap_or_default().to_string_lossy();
     let spool = options.store.with_file_name(format!("{name}.{ending}"));
     if !spool.exists() {

@@ -7,9 +7,9 @@ use culprit_model::Text;
 use super::address::AddressHasher;
 use super::batch::{Batch, RawFacet, RawLong, RawVisit, Reject};
 use super::contacts::Contacts;
+use super::counts::{Counts, SourceState};
 use super::dictionaries::{BatchKeys, Dictionaries};
 use super::geoip::GeoIp;
-use super::plan::{PlannedSource, SourceFormat};
 use super::values::Values;
 use super::visits::{VisitRows, Visits};
 use crate::error::Error;
@@ -26,38 +26,6 @@ use crate::store::{Draft, FilePlace, Store};
 const FLUSH_ROWS: usize = 5_000_000;
 /// Rejected rows of one source that are kept with a sample.
 const KEPT_REJECTS: u64 = 1000;
-
-/// A source while it is read.
-#[derive(Debug, Clone)]
-pub(crate) struct SourceState {
-    pub(crate) format: &'static str,
-    pub(crate) name: String,
-    pub(crate) bytes: u64,
-    pub(crate) rows: u64,
-    pub(crate) rejected: u64,
-    pub(crate) ignored: u64,
-    pub(crate) unchanged: u64,
-    pub(crate) digest: u64,
-    /// The first rejected row, and why.
-    pub(crate) first_reject: Option<(u64, &'static str)>,
-}
-
-impl SourceState {
-    pub(crate) fn new(format: SourceFormat, source: &PlannedSource) -> Self {
-        use culprit_model::Label as _;
-        Self {
-            format: format.word(),
-            name: source.path.display().to_string(),
-            bytes: 0,
-            rows: 0,
-            rejected: 0,
-            ignored: 0,
-            unchanged: 0,
-            digest: 0,
-            first_reject: None,
-        }
-    }
-}
 
 /// What an import gathers.
 #[derive(Debug)]
@@ -78,48 +46,6 @@ pub(crate) struct Gatherer {
     /// Key of the first of the sources.
     first_source: u32,
     pub(crate) counts: Counts,
-}
-
-/// What an import did.
-#[derive(Debug, Clone, Default, serde::Serialize)]
-pub struct Counts {
-    /// Rows or lines that were read.
-    pub rows: u64,
-    /// Rows that could not be read.
-    pub rejected: u64,
-    /// Rows that the store had already, in this or a newer version.
-    pub unchanged: u64,
-    /// Rows of tables that a store does not need.
-    pub ignored: u64,
-    /// Interactions that were new or newer.
-    pub interactions: u64,
-    /// Page views of these.
-    pub page_views: u64,
-    /// Other events of these.
-    pub events: u64,
-    /// Contacts that were not in the store.
-    pub contacts: u64,
-    /// Facets that were new or newer, the events of interactions among them.
-    pub facets: u64,
-    /// Texts of dictionaries that are longer than 8,192 bytes, of which the rest is not stored.
-    pub texts_cut: u64,
-    /// Interactions whose start or end cannot be read.
-    pub bad_dates: u64,
-    /// Interactions that end before they start.
-    pub ends_before_start: u64,
-    /// Interactions whose events are damaged.
-    pub bad_events: u64,
-    /// Events that belong to no visit because the source does not say to which.
-    pub without_visit: u64,
-    /// Times that the clock of `--tz` never showed.
-    pub times_skipped: u64,
-    /// Times that the clock of `--tz` showed twice.
-    pub times_repeated: u64,
-    /// Interactions whose place `--geoip` gave.
-    pub located: u64,
-    /// Contacts and interactions that are new or newer and changed longer before the shard's
-    /// watermark than a row may be late.
-    pub late: u64,
 }
 
 impl Gatherer {
@@ -176,7 +102,8 @@ impl Gatherer {
             self.watermark(contact.shard, contact.last_modified, known);
         }
         for identifier in &batch.identifiers {
-            self.contacts.identify(identifier);
+            let known = !self.contacts.identify(identifier);
+            self.sources[source].unchanged += u64::from(known);
         }
         for visit in &batch.visits {
             let origin = visit.source.map_or((id, base), |source| (self.source_key(source), 0));
@@ -367,7 +294,7 @@ impl Gatherer {
             junk: long.junk.map(|junk| keys.term(TermKind::Junk, junk)),
         };
         let longs = batch.longs[range].iter().map(long);
-        self.values.add(facet.clone(), longs);
+        self.values.add(facet.clone(), raw.is_events, longs);
     }
 
     /// Writes everything that changed. True when anything has.
@@ -384,8 +311,11 @@ impl Gatherer {
         self.counts.rows = self.sources.iter().map(|source| source.rows).sum();
         self.counts.rejected = self.sources.iter().map(|source| source.rejected).sum();
         self.counts.ignored = self.sources.iter().map(|source| source.ignored).sum();
+        for (source, rows) in &facets.unchanged {
+            let at = source.0.saturating_sub(self.first_source) as usize;
+            self.sources[at].unchanged += rows;
+        }
         self.counts.unchanged = self.sources.iter().map(|source| source.unchanged).sum();
-        self.counts.unchanged += facets.unchanged;
         self.counts.texts_cut = self.dictionaries.cut();
         if changed {
             self.write_ledger(draft, store)?;

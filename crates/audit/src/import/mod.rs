@@ -17,6 +17,7 @@ mod address;
 mod batch;
 mod contacts;
 mod copies;
+mod counts;
 mod detect;
 mod dictionaries;
 mod dry;
@@ -42,8 +43,11 @@ mod zone;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
+use culprit_model::counted;
+
 use self::address::AddressHasher;
-use self::gather::{Gatherer, SourceState};
+use self::counts::SourceState;
+use self::gather::Gatherer;
 use self::geoip::GeoIp;
 use self::joins::Joins;
 use self::plan::{Plan, PlannedSource};
@@ -57,8 +61,8 @@ pub(crate) use self::parallel::parallel;
 pub(crate) use self::xdb::EVENTS;
 
 pub use self::copies::CopyOptions;
+pub use self::counts::Counts;
 pub use self::dry::{SourceRows, read_source};
-pub use self::gather::Counts;
 pub use self::logs::LogField;
 pub use self::plan::SourceFormat;
 pub use self::postgres::import_postgres;
@@ -74,8 +78,9 @@ pub struct ImportOptions {
     pub format: SourceFormat,
     /// Files and folders.
     pub sources: Vec<PathBuf>,
-    /// Shards that the one-byte shard keys are divided among; from 1 to 256.
-    pub shards: u32,
+    /// Shards of the source, from 1 to 256: its one-byte shard keys are divided among them. Without a
+    /// number, those of the store, or the usual ones of the format.
+    pub shards: Option<u32>,
     /// Key for hashes of addresses; without it they are stored as they are.
     pub hash_ip: Option<String>,
     /// Zone of times that name no offset; UTC without one.
@@ -112,7 +117,7 @@ pub struct ImportProgress {
 /// What an import did.
 #[derive(Debug, Clone)]
 pub struct Imported {
-    /// Counts by kind.
+    /// Counts by kind; of an import that was continued, those of the rest.
     pub counts: Counts,
     /// True when the store was changed; false when everything was in it.
     pub changed: bool,
@@ -158,9 +163,9 @@ fn import_planned(
         };
         let mut next = match suspended.filter(fits) {
             Some(suspended) => suspended,
-            None => stored.clone().unwrap_or_else(|| Manifest::new(options.shards)),
+            None => stored.clone().unwrap_or_else(|| Manifest::new(plan.shards)),
         };
-        check(&next, options, &hasher, stored.is_some())?;
+        check(&next, plan, &hasher, stored.is_some())?;
         resume = next.resume.take();
         Ok(next)
     })?;
@@ -202,18 +207,15 @@ fn identity(options: &ImportOptions, sources: &[PlannedSource]) -> String {
     format!("{:016x}", twox_hash::XxHash64::oneshot(0, text.as_bytes()))
 }
 
-/// Whether the options fit the store.
+/// Whether the plan fits the store.
 fn check(
     manifest: &Manifest,
-    options: &ImportOptions,
+    plan: &Plan,
     hasher: &AddressHasher,
     exists: bool,
 ) -> Result<(), Error> {
-    if exists && manifest.shards != options.shards {
-        let known = manifest.shards;
-        return Err(Error::Options(format!(
-            "the store was made with `--shards {known}`: use the same number"
-        )));
+    if exists && manifest.shards != plan.shards {
+        return Err(Error::Shards { known: manifest.shards, asked: plan.shards });
     }
     if exists && manifest.generation > 0 && manifest.address_key.as_deref() != hasher.proof() {
         return Err(Error::Options(
@@ -294,7 +296,9 @@ fn read_and_write(
     let changed = gatherer.write(draft, &store)?;
     if done {
         let warnings = warnings(options, &gatherer.counts);
-        let (counts, format) = (gatherer.counts, plan.format);
+        let (mut counts, format) = (gatherer.counts, plan.format);
+        // Rows of a source are numbered from its beginning; what is counted is what this run did.
+        counts.rows -= resume.map_or(0, |resume| resume.rows).min(counts.rows);
         return Ok(Ended::Done(Imported { counts, changed, resumed, format, warnings }));
     }
     let (source, offset) = position;
@@ -315,22 +319,22 @@ fn warnings(options: &ImportOptions, counts: &Counts) -> Vec<String> {
     }
     if counts.late > 0 {
         warnings.push(format!(
-            "{} rows changed longer before the newest one than `--late` allows: an export that \
-             begins at the watermark would have missed them",
-            counts.late
+            "{} changed longer before the newest one than `--late` allows. An export that begins at \
+             the watermark would miss such rows",
+            counted(counts.late, "row")
         ));
     }
     if counts.times_skipped > 0 {
         warnings.push(format!(
-            "{} times are in the hour that the clock left out: they count as an hour later",
-            counts.times_skipped
+            "{} in the hour that the clock left out, counted as an hour later",
+            counted(counts.times_skipped, "time")
         ));
     }
     if counts.times_repeated > 0 {
         warnings.push(format!(
-            "{} times are in the hour that the clock showed twice: the order of the lines decided, \
-             and without an order the first hour counts",
-            counts.times_repeated
+            "{} in the hour that the clock showed twice: the order of the lines decided, and without \
+             an order the first hour counts",
+            counted(counts.times_repeated, "time")
         ));
     }
     warnings

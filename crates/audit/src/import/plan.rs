@@ -17,7 +17,7 @@ use super::source::{Framing, head};
 use super::xdb::{Column, DumpTable, Header, Separation, XdbRules, read_json, read_separated};
 use super::zone::LocalTimes;
 use crate::error::Error;
-use crate::store::ReadFile;
+use crate::store::{MANIFEST, Manifest, ReadFile, expect_place};
 use crate::visits::Zone;
 
 culprit_model::labels! {
@@ -68,13 +68,19 @@ impl SourceFormat {
 
     /// True when rows become visits only with rows of other chunks: then an import that was
     /// interrupted begins again.
-    pub(super) fn is_joined(self) -> bool {
+    #[must_use]
+    pub fn is_joined(self) -> bool {
         !matches!(self, Self::XdbJson | Self::XdbCsv | Self::Bcp) && !self.is_database()
     }
 
     /// True when tables of databases are copied out before they are read.
     pub(super) fn is_database(self) -> bool {
         matches!(self, Self::XdbPostgres | Self::XdbSqlServer)
+    }
+
+    /// True when rows may have keys that say which shard they are of.
+    pub(super) fn has_shards(self) -> bool {
+        !self.is_joined()
     }
 
     /// True when times of the format may name no offset.
@@ -161,6 +167,8 @@ impl RowReader {
 pub(crate) struct Plan {
     /// What the sources are; never `auto`.
     pub(crate) format: SourceFormat,
+    /// Shards of the store.
+    pub(crate) shards: u32,
     pub(crate) sources: Vec<PlannedSource>,
 }
 
@@ -170,6 +178,7 @@ pub(crate) struct Plan {
 /// # Errors
 /// When a file cannot be read or is not of the format.
 pub(crate) fn plan(options: &ImportOptions) -> Result<Plan, Error> {
+    expect_place(&options.store)?;
     let mut files = Vec::new();
     for source in &options.sources {
         collect(source, &mut files)?;
@@ -182,9 +191,10 @@ pub(crate) fn plan(options: &ImportOptions) -> Result<Plan, Error> {
         format => format,
     };
     check(options, format)?;
+    let shards = options.shards_of(format)?;
     let reading = Reading {
         format,
-        shards: options.shards,
+        shards,
         times: LocalTimes::new(options.zone.unwrap_or(UTC)),
         names: &options.fields,
     };
@@ -192,10 +202,29 @@ pub(crate) fn plan(options: &ImportOptions) -> Result<Plan, Error> {
         files.iter().map(|path| reading.planned(path)).collect::<Result<Vec<_>, _>>()?;
     // Logs in the order of their times, so that visits go on from one file to the next.
     sources.sort_by_key(|source| source.first_ms);
-    Ok(Plan { format, sources })
+    Ok(Plan { format, shards, sources })
+}
+
+impl ImportOptions {
+    /// Shards of the store: those that it was made with, or for a new one those that were asked for.
+    ///
+    /// # Errors
+    /// When both are known and differ, or the store's list cannot be read.
+    pub(super) fn shards_of(&self, format: SourceFormat) -> Result<u32, Error> {
+        let stored = Manifest::read(&self.store.join(MANIFEST))?.map(|stored| stored.shards);
+        match (stored, self.shards) {
+            (Some(known), Some(asked)) if known != asked => Err(Error::Shards { known, asked }),
+            (Some(known), _) => Ok(known),
+            (None, Some(asked)) => Ok(asked),
+            (None, None) if format.has_shards() => Ok(USUAL_SHARDS),
+            (None, None) => Ok(1),
+        }
+    }
 }
 
 const UTC: Zone = Zone::Fixed(0);
+/// Shards of an xDB when nobody says how many: its installer makes two.
+const USUAL_SHARDS: u32 = 2;
 
 /// How a source of this name and with these bytes is read, and where its first row is.
 ///
@@ -205,7 +234,7 @@ pub(super) fn reader_of(
     format: SourceFormat,
     (path, bytes): (&Path, &[u8]),
 ) -> Result<(RowReader, usize), Error> {
-    let reading = Reading { format, shards: 2, times: LocalTimes::new(UTC), names: &[] };
+    let reading = Reading { format, shards: USUAL_SHARDS, times: LocalTimes::new(UTC), names: &[] };
     let (_, reader, skip) = reading.reader(path, bytes)?;
     Ok((reader, usize::try_from(skip).unwrap_or(usize::MAX)))
 }
@@ -237,6 +266,11 @@ fn check(options: &ImportOptions, format: SourceFormat) -> Result<(), Error> {
     if options.zone.is_some() && !format.has_local_times() {
         return Err(Error::Options(format!(
             "`--tz` has no effect: times of `{format}` are in UTC"
+        )));
+    }
+    if options.shards.is_some() && !format.has_shards() {
+        return Err(Error::Options(format!(
+            "`--shards` has no effect: rows of `{format}` have no shard keys"
         )));
     }
     if !options.fields.is_empty() && !format.has_named_fields() {

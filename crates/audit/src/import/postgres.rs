@@ -33,7 +33,8 @@ fn copy(
     stop: &AtomicBool,
 ) -> Result<(), CleanError> {
     let since = copying.since(options, dsns.len())?;
-    let sessions = open_databases(dsns, &copying.schema, options.shards)?;
+    let shards = options.shards_of(options.format)?;
+    let sessions = open_databases(dsns, &copying.schema, shards)?;
     let work = sessions.into_iter().zip(since).enumerate().collect();
     parallel_with(work, CopyOptions::AT_ONCE, |(at, (mut session, since))| {
         let folder = database_folder(spool, at)?;

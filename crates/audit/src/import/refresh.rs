@@ -157,11 +157,12 @@ fn again(
         Ok((field, name.clone()))
     };
     let zone = |word: &String| Zone::parse(word).ok_or_else(|| unknown(word));
+    let format = SourceFormat::from_word(&import.format).ok_or_else(|| unknown(&import.format))?;
     Ok(ImportOptions {
         store: options.store.clone(),
-        format: SourceFormat::from_word(&import.format).ok_or_else(|| unknown(&import.format))?,
+        format,
         sources: import.sources.clone(),
-        shards: store.shards(),
+        shards: format.has_shards().then(|| store.shards()),
         hash_ip: options.hash_ip.clone(),
         zone: import.zone.as_ref().map(zone).transpose()?,
         fields: import.fields.iter().map(field).collect::<Result<_, Error>>()?,

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::contacts::Contacts;
 use super::visits::{read_part, read_stored, write_part};
 use crate::error::Error;
-use crate::schema::{Facet, LongValue, OwnerKind, TermKey};
+use crate::schema::{Facet, LongValue, OwnerKind, SourceKey, TermKey};
 use crate::store::{Draft, FilePlace, Store};
 
 /// Facets and long values, each facet of an owner once.
@@ -41,26 +41,45 @@ pub(crate) struct Values {
     parts: u32,
     /// Rows in memory, of both tables.
     pub(crate) in_memory: usize,
-    added: u64,
+    /// Rows of facets by their source.
+    rows: FxHashMap<SourceKey, u64>,
+    /// The name of the events of interactions, which are no rows of their own.
+    events: Option<TermKey>,
 }
 
 /// What the files of facets became.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default)]
 pub(crate) struct Written {
     /// Facets that were new or newer.
     pub(crate) facets: u64,
-    /// Facets that were older than what was there, or the same.
-    pub(crate) unchanged: u64,
+    /// By source, rows of facets that were older than what was there, or the same.
+    pub(crate) unchanged: FxHashMap<SourceKey, u64>,
 }
 
 impl Values {
     /// None yet, of a store with so many owners a file.
     pub(crate) fn new(block: u64) -> Self {
-        Self { block: block.max(1), buckets: BTreeMap::new(), parts: 0, in_memory: 0, added: 0 }
+        Self {
+            block: block.max(1),
+            buckets: BTreeMap::new(),
+            parts: 0,
+            in_memory: 0,
+            rows: FxHashMap::default(),
+            events: None,
+        }
     }
 
     /// Adds a facet with its long values.
-    pub(crate) fn add(&mut self, facet: Facet, longs: impl Iterator<Item = LongValue>) {
+    pub(crate) fn add(
+        &mut self,
+        facet: Facet,
+        is_events: bool,
+        longs: impl Iterator<Item = LongValue>,
+    ) {
+        match is_events {
+            true => self.events = Some(facet.facet_key),
+            false => *self.rows.entry(facet.source_id).or_default() += 1,
+        }
         let key = (facet.owner_kind, facet.shard, facet.owner_id / self.block);
         let bucket = self.buckets.entry(key).or_default();
         let before = bucket.memory.longs.len();
@@ -69,7 +88,6 @@ impl Values {
         let after = bucket.memory.longs.len();
         bucket.spans.push(u32::try_from(after).unwrap_or(u32::MAX));
         self.in_memory += 1 + after - before;
-        self.added += 1;
     }
 
     /// Takes the rows out of memory: each bucket's as a part.
@@ -100,6 +118,7 @@ impl Values {
         store: &Store,
         contacts: &mut Contacts,
     ) -> Result<Written, Error> {
+        let events = self.events;
         let mut work = Vec::new();
         for (key, bucket) in &mut self.buckets {
             let memory = std::mem::take(&mut bucket.memory);
@@ -112,22 +131,25 @@ impl Values {
                 shard: Some(shard),
                 name: Some(format!("{kind}-{block:06}")),
             };
-            let (rows, written) = merge(&place, parts, (memory, &spans), (draft, store))?;
-            if written > 0 {
+            let (rows, new) = merge(&place, parts, (memory, &spans), (draft, store, events))?;
+            if new.facets > 0 {
                 draft.replace(&place, &rows.facets)?;
                 draft.replace(&place, &rows.longs)?;
             }
             let sums = if kind == OwnerKind::Contact { sums(&rows.facets) } else { Vec::new() };
-            Ok((written, sums))
+            Ok((new, sums))
         };
-        let mut total = Written::default();
-        for (written, sums) in super::parallel(work, write)? {
-            total.facets += written;
+        let mut total = Written { facets: 0, unchanged: std::mem::take(&mut self.rows) };
+        for (new, sums) in super::parallel(work, write)? {
+            total.facets += new.facets;
+            for (source, rows) in new.rows {
+                let left = total.unchanged.entry(source).or_default();
+                *left = left.saturating_sub(rows);
+            }
             for (owner, bytes) in sums {
                 contacts.set_facets_bytes(owner, bytes);
             }
         }
-        total.unchanged = self.added - total.facets.min(self.added);
         Ok(total)
     }
 }
@@ -163,14 +185,31 @@ fn newest(rows: ValueRows, spans: &[u32]) -> ValueRows {
     kept
 }
 
-/// The facets of one file: of all its layers the newest ones. How many are not in the store as they
-/// are.
+/// Facets of a file that are not in the store as they are.
+#[derive(Debug, Default)]
+struct NewFacets {
+    facets: u64,
+    /// Those that are rows of their own, by source.
+    rows: FxHashMap<SourceKey, u64>,
+}
+
+impl NewFacets {
+    fn add(&mut self, facet: &Facet, events: Option<TermKey>) {
+        self.facets += 1;
+        if facet.owner_kind != OwnerKind::Interaction || Some(facet.facet_key) != events {
+            *self.rows.entry(facet.source_id).or_default() += 1;
+        }
+    }
+}
+
+/// The facets of one file: of all its layers the newest ones, and which are new. `events` is the name of
+/// the events of interactions.
 fn merge(
     place: &FilePlace,
     parts: &[u32],
     (memory, spans): (ValueRows, &[u32]),
-    (draft, store): (&Draft, &Store),
-) -> Result<(ValueRows, u64), Error> {
+    (draft, store, events): (&Draft, &Store, Option<TermKey>),
+) -> Result<(ValueRows, NewFacets), Error> {
     let folder = draft.parts();
     let stored =
         ValueRows { facets: read_stored(store, place)?, longs: read_stored(store, place)? };
@@ -188,9 +227,13 @@ fn merge(
         1 => layers.remove(0),
         _ => merged(layers),
     };
-    let new = |facet: &&Facet| known.get(&identity(facet)) != Some(&facet.last_modified);
-    let written = rows.facets.iter().filter(new).count() as u64;
-    Ok((rows, written))
+    let mut new = NewFacets::default();
+    for facet in &rows.facets {
+        if known.get(&identity(facet)) != Some(&facet.last_modified) {
+            new.add(facet, events);
+        }
+    }
+    Ok((rows, new))
 }
 
 /// The newest of the facets of several layers.

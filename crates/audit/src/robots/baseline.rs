@@ -1,5 +1,7 @@
 //! The single-page rate of people, from groups that can be trusted.
 
+use culprit_model::counted;
+
 use super::counts::GroupCounts;
 use super::formulas::share;
 
@@ -50,7 +52,10 @@ impl Baseline {
         let why = if interactions == 0 {
             "no group has an interaction with more than one page".to_owned()
         } else if interactions < least {
-            format!("only {interactions} interactions are in trusted groups; it takes {least}")
+            format!(
+                "trusted groups have only {}; it takes {least}",
+                counted(interactions, "interaction")
+            )
         } else if single == 0 {
             "no trusted interaction stays on one page".to_owned()
         } else {
@@ -89,7 +94,7 @@ mod tests {
     fn without_trusted_groups_the_rate_is_refused_with_the_reason() {
         for (group, reason) in [
             (group(5000, 5000, 1), "no group"),
-            (group(99, 50, 3), "only 99"),
+            (group(99, 50, 3), "trusted groups have only 99"),
             (group(500, 0, 3), "no trusted interaction"),
         ] {
             let Baseline::Undefined { why } = Baseline::new([(&group, true)], 100) else {

@@ -3,6 +3,8 @@
 //! Weights are decimal logarithms of odds and add up. They are fixed and published: nothing is
 //! learned. A group begins at [`PRIOR`].
 
+use culprit_model::counted;
+
 use super::baseline::Baseline;
 use super::counts::{GroupCounts, Traffic};
 use super::formulas::{
@@ -141,8 +143,9 @@ impl Group<'_> {
         let counts = self.counts;
         let (n, m) = (counts.interactions, counts.visitors());
         let why = format!(
-            "{n} interactions of {m} visitors, none with a second page: E = {visitors:.1}, by \
-             interactions {visits:.1}"
+            "{} of {}, none with a second page: E = {visitors:.1}, by interactions {visits:.1}",
+            counted(n, "interaction"),
+            counted(m, "visitor")
         );
         let least = self.thresholds.evidence;
         let weight = if visitors >= least {
@@ -217,14 +220,14 @@ impl Group<'_> {
         if !asks && !bare {
             return None;
         }
-        let mut why = format!("{assets} assets in {requests} requests");
-        for (count, what) in [
-            (robots_txt, "interactions that fetch robots.txt"),
-            (heads, "HEAD requests"),
-            (client_errors, "answers from 400 to 499"),
+        let mut why = format!("{} in {}", counted(assets, "asset"), counted(requests, "request"));
+        for (count, noun, what) in [
+            (robots_txt, "interaction", " with a request for robots.txt"),
+            (heads, "HEAD request", ""),
+            (client_errors, "answer", " from 400 to 499"),
         ] {
             if count > 0 {
-                why.push_str(&format!(", {count} {what}"));
+                why.push_str(&format!(", {}{what}", counted(count, noun)));
             }
         }
         fired("R6", Family::BrowserWork, if asks && bare { 2.5 } else { 1.5 }, why)
@@ -303,7 +306,7 @@ impl Group<'_> {
         [
             reads.then(|| person("H1", -1.0, format!("{:.0} % read on", several * 100.0))),
             (counts.known_contacts > 0)
-                .then(|| person("H2", -0.5, format!("{} known contacts", counts.known_contacts))),
+                .then(|| person("H2", -0.5, counted(counts.known_contacts, "known contact"))),
             (counts.converted > 0)
                 .then(|| person("H3", -0.5, format!("{} with a goal", counts.converted))),
             loads.then(|| person("H4", -1.0, "loads what pages contain".to_owned())),

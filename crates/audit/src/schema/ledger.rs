@@ -21,7 +21,7 @@ table! {
         rows: u64,
         /// Rows that were rejected.
         rejected: u64,
-        /// Rows that the store already had in this or a newer version.
+        /// Rows that the store already had in this or a newer version; of logs and events, visits.
         unchanged: u64,
         /// XXH64 of its bytes, decompressed, with seed 0. It shows that a file changed. It is no
         /// proof against forgery.

@@ -21,7 +21,7 @@ use crate::error::Error;
 
 pub use manifest::StoreFile;
 pub(crate) use manifest::{MANIFEST, Manifest, ReadFile, RememberedImport, Resume};
-pub(crate) use write::{Draft, Place as FilePlace};
+pub(crate) use write::{Draft, Place as FilePlace, expect_place, is_begun};
 
 /// A store, opened to be read.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{File, create_dir_all, remove_file, rename};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -76,6 +76,32 @@ impl Place {
         };
         file.day == self.day.flatten() && file.shard == self.shard && begins
     }
+}
+
+/// Whether a folder is a store, or may become one: then it is empty or does not exist. An import removes
+/// files below folders that are named like its tables, so those of others must not be there.
+///
+/// # Errors
+/// When something else is there.
+pub(crate) fn expect_place(folder: &Path) -> Result<(), Error> {
+    let occupied = |why| Err(Error::Occupied { path: folder.to_owned(), why });
+    let mut entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            return occupied("it is a file, or below one");
+        }
+        Err(error) => return Err(Error::io("read", folder, error)),
+    };
+    if is_begun(folder) || folder.join(MANIFEST).exists() || entries.next().is_none() {
+        return Ok(());
+    }
+    occupied("it has other files")
+}
+
+/// True when an import has begun to write to a folder: it leaves the lock there, however it ends.
+pub(crate) fn is_begun(folder: &Path) -> bool {
+    folder.join(LOCK).exists()
 }
 
 /// The next state of a store, under way. It holds the lock.
@@ -210,7 +236,10 @@ impl Draft {
             std::fs::remove_dir_all(&parts).map_err(|e| Error::io("remove", &parts, e))?;
         }
         for table in crate::schema::TABLES {
-            remove_others(&self.folder.join(table.table.name), &kept)?;
+            let folder = self.folder.join(table.table.name);
+            remove_others(&folder, &kept)?;
+            // Only one that is empty goes.
+            std::fs::remove_dir(&folder).ok();
         }
         Ok(())
     }
@@ -244,4 +273,31 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         create_dir_all(folder).map_err(failed)?;
     }
     File::create(path).and_then(|mut file| file.write_all(bytes)).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use culprit_model::Text;
+
+    use super::*;
+    use crate::schema::ImportRun;
+
+    /// Else the folder of a first import that failed would have other files than a store's.
+    #[test]
+    fn a_first_import_that_fails_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store");
+        let draft = Draft::begin(&path, |_, _| Ok(Manifest::new(1))).unwrap();
+        let run = ImportRun {
+            run_id: 1,
+            command: "import".into(),
+            rule_version: Text::default(),
+            thresholds: Text::default(),
+            counts: Text::default(),
+            watermark: None,
+        };
+        draft.replace(&Place::default(), &[run]).unwrap();
+        draft.abandon().unwrap();
+        assert!(!path.exists());
+    }
 }

@@ -44,12 +44,13 @@ pub(super) fn published(
     let Some(row) = answer.first() else { return Ok(Published::default()) };
     let cells = Cells(row);
     let least = run.options.min_sessions;
+    let shards = run.span.shards + run.span.missing;
     Ok(Published {
         contacts: cells.count(0),
         cached_contacts: cells.count(2),
         sessions: cells.count(3),
         own_sessions: rows.iter().map(|row| row.sessions + row.robots_excluded).sum(),
-        rows_by_shard_threshold: (least > 1).then(|| kept(per_shard, least, run.span.shards)),
+        rows_by_shard_threshold: (least > 1).then(|| kept(per_shard, least, shards)),
         rows: rows.len() as u64,
     })
 }

@@ -99,9 +99,9 @@ pub struct VisitStep {
 pub struct VisitReport {
     /// The rows, the earliest first.
     pub rows: Vec<VisitRow>,
-    /// Shards of the store, and how many of their numbers are missing.
+    /// Shards that have rows.
     pub shards: u64,
-    /// Numbers below the greatest that no row has.
+    /// Shards of the source that have none.
     pub shards_missing: u64,
     /// Where it was asked for: the visits of the rows in all shards, missing ones included; or why that cannot
     /// be said.
@@ -130,7 +130,7 @@ pub(super) struct Span {
     first_ms: i64,
     last_ms: i64,
     pub(super) shards: u64,
-    missing: u64,
+    pub(super) missing: u64,
 }
 
 /// Counts visits.
@@ -170,7 +170,8 @@ fn span(store: &AuditStore) -> Result<Span, AuditError> {
     let Some(row) = rows.first() else { return Ok(Span::default()) };
     let cells = Cells(row);
     let shards = cells.count(4);
-    let all = cells.int(5).map_or(0, |greatest| u64::try_from(greatest).unwrap_or(0) + 1);
+    let greatest = cells.int(5).and_then(|greatest| u64::try_from(greatest).ok());
+    let all = greatest.map_or(0, |greatest| greatest + 1).max(store.shards().unwrap_or(0).into());
     Ok(Span {
         first_ms: cells.int(2).unwrap_or(0),
         last_ms: cells.int(3).unwrap_or(0),
@@ -312,21 +313,27 @@ impl Run<'_> {
         let place = &self.options.place.text;
         let step = |what: &str, rows: u64| VisitStep { what: what.to_owned(), rows };
         Ok(vec![
-            step("interactions of all shards", cells.count(0)),
-            step("with a start", cells.count(1)),
-            step("with a known place or address", cells.count(2)),
-            step(&format!("at {place}"), cells.count(3)),
-            step(&format!("at {place} with a start"), cells.count(4)),
-            step("of these, by robots", cells.count(5)),
-            step("rows before the least number of sessions", buckets),
-            step("rows", kept),
+            step("all visits in the store", cells.count(0)),
+            step("visits with a readable start", cells.count(1)),
+            step("visits with a known place or address", cells.count(2)),
+            step(&format!("visits at {place}"), cells.count(3)),
+            step(&format!("visits at {place} with a readable start"), cells.count(4)),
+            step("of these, visits of robots", cells.count(5)),
+            step("rows before `--robots` and `--min-sessions`", buckets),
+            step("rows after them", kept),
         ])
     }
 
     fn warnings(&self) -> Vec<String> {
         let Self { options, chosen, span, .. } = self;
         let mut warnings = Vec::new();
-        if chosen.keys.is_empty() {
+        if chosen.keys.is_empty() && chosen.column == "place_id" && !self.store.has("places") {
+            warnings.push(
+                "no visit in the store has a place: import the source into a new store with \
+                 `--geoip FILE`, or ask for a network, such as `cidr=203.0.113.0/24`"
+                    .to_owned(),
+            );
+        } else if chosen.keys.is_empty() {
             warnings.push(format!("no interaction has the place `{}`", options.place.text));
         }
         if options.place.lacks_country() && chosen.countries.len() > 1 {
@@ -345,8 +352,11 @@ impl Run<'_> {
             ));
         }
         if span.missing > 0 {
+            let way_out =
+                if options.extrapolate { "" } else { ", or estimate all with `--extrapolate`" };
             warnings.push(format!(
-                "{} of {} shards are in the store; the rows are theirs and were not extrapolated",
+                "{} of {} shards are in the store, and the rows count only these: import the \
+                 others{way_out}",
                 span.shards,
                 span.shards + span.missing
             ));

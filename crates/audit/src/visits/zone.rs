@@ -1,8 +1,8 @@
 //! Time zones: what is added to UTC, and when that changes.
 
 use chrono::{DateTime, Offset as _, TimeZone as _};
-use chrono_tz::Tz;
-use culprit_query::Parameter;
+use chrono_tz::{TZ_VARIANTS, Tz};
+use culprit_query::{Parameter, near};
 
 const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 24 * HOUR_MS;
@@ -39,6 +39,17 @@ impl Zone {
         let shift = hours * HOUR_MS + minutes * 60_000;
         // The zones of the world reach from -12 to +14 hours.
         (minutes < 60 && shift <= 14 * HOUR_MS).then_some(Self::Fixed(sign * shift))
+    }
+
+    /// Names of zones that a slip of the fingers may have meant, the nearest first.
+    #[must_use]
+    pub fn names_like(wrong: &str) -> Vec<&'static str> {
+        // The others are abbreviations, which name a time rather than a place.
+        let places = TZ_VARIANTS.iter().map(|zone| zone.name()).filter(|name| name.contains('/'));
+        let names: Vec<(String, &str)> = places.map(|name| (name.to_lowercase(), name)).collect();
+        let near = near(wrong, names.iter().map(|(folded, _)| folded.as_str()));
+        let named = |folded: &String| names.iter().find(|(name, _)| name == folded);
+        near.iter().filter_map(named).map(|(_, name)| *name).collect()
     }
 
     /// Its name.
@@ -131,5 +142,12 @@ mod tests {
         for text in ["", "2", "+", "+25", "+02:60", "+2:5", "+-2", "Mars/Olympus"] {
             assert_eq!(Zone::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_slip_of_the_fingers_has_names_that_may_be_meant() {
+        assert_eq!(Zone::names_like("europe/kyiv")[..2], ["Europe/Kyiv", "Europe/Kiev"]);
+        assert_eq!(Zone::names_like("Kyiv"), ["Europe/Kyiv"]);
+        assert!(Zone::names_like("CEST").is_empty());
     }
 }

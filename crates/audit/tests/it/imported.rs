@@ -40,7 +40,7 @@ pub(crate) fn read(sample: &Path, store: &Path) {
         store: store.to_owned(),
         format: SourceFormat::XdbJson,
         sources: rows.collect(),
-        shards: 2,
+        shards: None,
         hash_ip: None,
         zone: None,
         fields: Vec::new(),

@@ -113,7 +113,13 @@ fn a_missing_shard_is_named_and_the_rows_are_those_of_the_others() {
     let alone = [Visit { shard: 2, ..at(2) }];
     let alone = ask(&alone, &options("postal=49000,country=UA", "UTC"));
     assert_eq!(alone.extrapolated, Some(Err(NoExtrapolation::OneShard)));
-    let complete = ask(&[at(1)], &options("postal=49000,country=UA", "UTC"));
+    // Nothing tells of shards after the last one but the number that the import was given.
+    let ends = [Visit { shard: 0, ..at(1) }, Visit { shard: 1, ..at(2) }];
+    let options = options("postal=49000,country=UA", "UTC");
+    let ends = visits(&store(&ends).with_shards(4), &options).expect("an answer");
+    assert_eq!((ends.shards, ends.shards_missing), (2, 2));
+    assert_eq!(ends.extrapolated.unwrap().expect("extrapolated").visits, 4.0);
+    let complete = ask(&[at(1)], &options);
     assert_eq!(complete.extrapolated, Some(Err(NoExtrapolation::Complete)));
 }
 

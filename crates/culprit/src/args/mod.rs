@@ -25,13 +25,15 @@ mod prove;
 mod record;
 mod runtimes;
 mod sql;
+#[path = "../../../data/src/usage.rs"]
+mod usage;
 mod variables;
 mod views;
 mod why;
 
 use std::ffi::OsString;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
@@ -217,21 +219,7 @@ pub(crate) fn is_about_the_subcommand(error: &clap::Error) -> bool {
 
 /// Wrong arguments as a failure: clap's message, and as a hint what it suggests.
 pub(crate) fn failure(error: &clap::Error) -> Failure {
-    let text = error.to_string();
-    let message = text.split("\n\n").next().unwrap_or_default();
-    let message: Vec<&str> = message.split_whitespace().collect();
-    let message = message.join(" ");
-    let message = message.strip_prefix("error: ").unwrap_or(&message);
-    let suggested = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(format!("did you mean `{text}`?")),
-        Some(ContextValue::Strings(all)) if !all.is_empty() => {
-            Some(format!("did you mean `{}`?", all.join("`, `")))
-        }
-        _ => None,
-    };
-    let kinds =
-        [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue];
-    let failure = Failure::bad_input(message).hints(kinds.into_iter().filter_map(suggested));
+    let failure = Failure::bad_input(usage::message(error)).hints(usage::suggestions(error));
     if !is_about_the_subcommand(error) {
         return failure.hint("`--help` explains every option");
     }

@@ -1,6 +1,7 @@
 //! What users get for wrong arguments, wrong files and missing rights: a clear message, the
 //! documented exit code, nothing left behind.
 
+use crate::help::SUBCOMMANDS;
 use crate::support::{Lab, all_rights, alone, program, skip, stderr, stdout};
 
 /// Runs `culprit` and returns its exit code and what it said.
@@ -14,6 +15,23 @@ fn an_unknown_command_of_culprit_is_bad_usage() {
     let (code, said) = fails(&Lab::new(), &["recrod"]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("record"), "{said}");
+}
+
+#[test]
+fn with_json_a_wrong_argument_is_a_document() {
+    let lab = Lab::new();
+    let asks = |name: &&&str| **name == "sql" || name.starts_with("audit");
+    for subcommand in SUBCOMMANDS.iter().filter(asks) {
+        let words = subcommand.split(' ').chain(["--json", "--nonsense"]);
+        let output = lab.culprit().args(words).output().expect("culprit runs");
+        assert_eq!(output.status.code(), Some(2), "{subcommand}");
+        let document: serde_json::Value =
+            serde_json::from_slice(&output.stdout).expect("a document");
+        let error = &document["error"];
+        assert_eq!(error["exit_code"], 2, "{subcommand}");
+        let message = error["message"].as_str().unwrap_or_default();
+        assert!(message.contains("--nonsense"), "{subcommand}: {message}");
+    }
 }
 
 #[test]

@@ -28,11 +28,11 @@ pub(super) fn run(args: &AuditBlacklistArgs, json: bool, talk: &Talk) -> Result<
     let robots = Recognition::read(&how, talk)?.judge(&store, GroupBy::UserAgent)?;
     let name = args.list.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     let report = blacklist(&store, &name, &list, &robots).map_err(failure)?;
-    if args.patch {
-        return put_of(&store, &report.patch, talk);
-    }
     if json {
         return put_json_of(&store, document(&report), talk);
+    }
+    if args.patch {
+        return put_of(&store, &report.patch, talk);
     }
     let mut text = entry_table(&report);
     if !report.patch.is_empty() {

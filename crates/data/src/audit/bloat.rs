@@ -5,6 +5,7 @@ use culprit_audit::visits::day_text;
 use culprit_audit::{
     AuditStore, BloatReport, CapPoint, CapReport, Price, Sizes, WriterGuard, writer_guards,
 };
+use culprit_model::counted;
 use culprit_report::{percent, size};
 use serde_json::{Value, json};
 
@@ -60,11 +61,11 @@ impl Cost {
     fn text(&self) -> String {
         let Self { price, bytes, removable } = self;
         format!(
-            "\nRows and facets: {}, {:.2} euros a month with {} copies. Robots and contacts without \
+            "\nRows and facets: {}, {:.2} euros a month with {}. Robots and contacts without \
              visits: {} of that, {:.2} euros.\n",
             size(*bytes),
             price.of(*bytes),
-            1 + price.replicas + price.backups,
+            counted(u64::from(1 + price.replicas + price.backups), "copy"),
             size(*removable),
             price.of(*removable)
         )
@@ -133,6 +134,9 @@ fn size_headings(unit: &str) -> Vec<&'static str> {
 }
 
 fn bloat_text(report: &BloatReport, top: usize, unit: &str) -> String {
+    if report.facets.is_empty() {
+        return "The store has no facets, so no sizes are known. Logs have none.\n".to_owned();
+    }
     let headings = |first: &[&'static str]| [first, &size_headings(unit)].concat();
     let facets = report.facets.iter().map(|facet| {
         [vec![facet.facet.clone(), facet.owner.clone()], sizes_row(&facet.sizes, unit)].concat()
@@ -255,19 +259,31 @@ pub(super) fn cap(args: &AuditCapArgs, json: bool, talk: &Talk) -> Result<(), Fa
     if json {
         return put_json_of(&store, cap_document(&report, &guards), talk);
     }
-    let texts: String = guards.iter().map(|guard| format!("\n{}", guard.text)).collect();
-    put_of(&store, &format!("{}{texts}", cap_text(&report)), talk)
+    let mut text = cap_text(&report);
+    if args.guards {
+        text.push_str(&guards_head(&report));
+    }
+    guards.iter().for_each(|guard| text.push_str(&format!("\n{}", guard.text)));
+    put_of(&store, &text, talk)
+}
+
+/// Which limit the guards hold, and where it comes from.
+fn guards_head(report: &CapReport) -> String {
+    let asked = report.asked.limit;
+    let other = report.suggested.filter(|limit| *limit != asked);
+    let other = other.map(|limit| format!("; the suggested one is `--limit {limit}`"));
+    format!("\nGuards for `--limit {asked}`{}:\n", other.unwrap_or_default())
 }
 
 fn cap_text(report: &CapReport) -> String {
     let asked = &report.asked;
     let mut text = format!(
-        "A limit of {} bytes for `{}` cuts {} of {} values, of {} owners, and saves {} of {}.\n\n",
+        "A limit of {} bytes for `{}` cuts {} of {}, of {}, and saves {} of {}.\n\n",
         asked.limit,
         report.path,
         asked.cut,
-        report.values,
-        asked.owners,
+        counted(report.values, "value"),
+        counted(asked.owners, "owner"),
         size(asked.saved),
         size(report.bytes)
     );

@@ -155,7 +155,7 @@ fn allowed(consent: &ConsentArgs) -> Vec<Guard> {
 
 fn apply(args: &CleanApplyArgs, json: bool) -> Result<(), Failure> {
     let Some(plan) = consented(&args.plan, &args.consent)? else {
-        return dry(&args.plan, json);
+        return dry(&args.plan, text::next_step, json);
     };
     let limits = limits(args.consent.memory);
     let allowed = allowed(&args.consent);
@@ -215,7 +215,7 @@ fn window(text: &str) -> Result<(u32, u32), Failure> {
 
 fn undo(args: &CleanUndoArgs, json: bool) -> Result<(), Failure> {
     let Some(plan) = consented(&args.plan, &args.consent)? else {
-        return dry(&args.plan, json);
+        return dry(&args.plan, text::way_back, json);
     };
     let limits = limits(args.consent.memory);
     let outcome = match level_of(&plan) {
@@ -238,13 +238,13 @@ fn undo(args: &CleanUndoArgs, json: bool) -> Result<(), Failure> {
     print_outcome(&plan, outcome.map_err(|error| failure(&error))?, json)
 }
 
-/// What would be done.
-fn dry(plan: &Path, json: bool) -> Result<(), Failure> {
+/// What would be done, and the command that does it.
+fn dry(plan: &Path, command: fn(&Plan, &Path) -> String, json: bool) -> Result<(), Failure> {
     let status = status(plan).map_err(|error| failure(&error))?;
     if json {
         return put_json(&text::status_json(&status));
     }
-    put(&format!("{}\n{}", text::status(&status), text::next_step(&status.plan, plan)))
+    put(&format!("{}\n{}", text::status(&status), command(&status.plan, plan)))
 }
 
 fn print_outcome(plan: &Plan, outcome: Outcome, json: bool) -> Result<(), Failure> {
@@ -257,8 +257,9 @@ fn print_outcome(plan: &Plan, outcome: Outcome, json: bool) -> Result<(), Failur
         }));
     }
     put(&format!(
-        "Reports of the store: expected {} visits with {} pages, seen {} visits with {} pages.\n",
-        outcome.expected.visits, outcome.expected.pages, outcome.seen.visits, outcome.seen.pages
+        "Reports of the store: expected {}, seen {}.\n",
+        text::visits_and_pages(outcome.expected),
+        text::visits_and_pages(outcome.seen)
     ))
 }
 

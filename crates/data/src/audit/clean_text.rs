@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use culprit_audit::clean::{Applied, GuardResult, Plan, Status, Undone, Verified};
+use culprit_audit::clean::{Applied, GuardResult, Plan, PlanSums, Status, Undone, Verified};
+use culprit_model::counted;
 use culprit_report::size;
 use serde_json::{Value, json};
 
@@ -21,27 +22,28 @@ pub(super) fn confirmation(plan: &Plan) -> &str {
 pub(super) fn plan(plan: &Plan) -> String {
     let counts = &plan.counts;
     let mut text = format!(
-        "Plan {} at level `{}`: `{}`\n{} interactions and {} contacts leave ({}).\n",
+        "Plan {} at level `{}`: `{}`\n{} and {} leave ({}).\n",
         confirmation(plan),
         plan.level,
         plan.selection,
-        counts.interactions,
-        counts.contacts,
+        counted(counts.interactions, "interaction"),
+        counted(counts.contacts, "contact"),
         size(counts.raw_bytes + counts.facet_bytes)
     );
     let notes = [
         (
             counts.partial_contacts,
-            "contacts lose a part of their interactions: rebuild their calculated facets (keys/partial-contacts-*.parquet)",
+            "contact",
+            "will lose some interactions: rebuild the calculated facets (keys/partial-contacts-*.parquet)",
         ),
-        (counts.changed, "selected rows changed in the source after the import: not in the plan"),
-        (counts.missing, "selected rows are gone in the source: not in the plan"),
+        (counts.changed, "selected row", "changed in the source after the import: not in the plan"),
+        (counts.missing, "selected row", "missing in the source: not in the plan"),
     ];
-    for (count, what) in notes.iter().filter(|(count, _)| *count > 0) {
-        text.push_str(&format!("{count} {what}\n"));
+    for (count, noun, what) in notes.iter().filter(|(count, ..)| *count > 0) {
+        text.push_str(&format!("{} {what}\n", counted(*count, noun)));
     }
     for (guard, count) in &plan.spared {
-        text.push_str(&format!("{count} rows are left out by `--spare {guard}`\n"));
+        text.push_str(&format!("{} left out by `--spare {guard}`\n", counted(*count, "row")));
     }
     let row = |what: &str, before: u64, after: u64| {
         vec![what.to_owned(), before.to_string(), after.to_string()]
@@ -85,6 +87,21 @@ fn guards(results: &[GuardResult]) -> String {
     table(&["guard", "", "because"], &results.iter().map(row).collect::<Vec<_>>())
 }
 
+/// What reports show.
+pub(super) fn visits_and_pages(sums: PlanSums) -> String {
+    format!("{} with {}", counted(sums.visits, "visit"), counted(sums.pages, "page"))
+}
+
+/// The command that puts back what a plan took away.
+pub(super) fn way_back(plan: &Plan, folder: &Path) -> String {
+    let target = if plan.target.is_some() { " --against DSN" } else { "" };
+    format!(
+        "To put it back: culprit audit clean undo {}{target} --execute --confirm {}\n",
+        folder.display(),
+        confirmation(plan)
+    )
+}
+
 /// The command that carries a plan out.
 pub(super) fn next_step(plan: &Plan, folder: &Path) -> String {
     let folder = folder.display();
@@ -113,23 +130,23 @@ pub(super) fn plan_json(plan: &Plan) -> Value {
 pub(super) fn status(status: &Status) -> String {
     let batches = &status.batches;
     let mut text = format!(
-        "Plan {} at level `{}`: {} interactions, {} contacts\n",
+        "Plan {} at level `{}`: {}, {}\n",
         confirmation(&status.plan),
         status.plan.level,
-        status.plan.counts.interactions,
-        status.plan.counts.contacts
+        counted(status.plan.counts.interactions, "interaction"),
+        counted(status.plan.counts.contacts, "contact")
     );
     if batches.all > 0 {
         text.push_str(&format!(
-            "{} batches: {} deleted, {} put back, {} interrupted, {} not begun\n",
-            batches.all,
+            "{}: {} deleted, {} put back, {} interrupted, {} not begun\n",
+            counted(batches.all, "batch"),
             batches.committed,
             batches.undone,
             batches.open,
             batches.all.saturating_sub(batches.committed + batches.undone + batches.open)
         ));
     }
-    text.push_str(&rows("rows in the archive", &status.archived));
+    text.push_str(&rows("in the archive from", &status.archived));
     text.push_str(&skipped(&status.skipped));
     if let Some(why) = &status.stopped {
         text.push_str(&format!("It stopped: {why}\n"));
@@ -158,7 +175,9 @@ pub(super) fn status_json(status: &Status) -> Value {
 }
 
 fn rows(what: &str, by_table: &BTreeMap<String, u64>) -> String {
-    let line = |(table, count): (&String, &u64)| format!("{count:>12} {what} of {table}\n");
+    let line = |(table, count): (&String, &u64)| {
+        format!("{:>17} {what} {table}\n", counted(*count, "row"))
+    };
     by_table.iter().map(line).collect()
 }
 
@@ -167,7 +186,7 @@ fn skipped(skipped: &[(String, String)]) -> String {
     if skipped.is_empty() {
         return text;
     }
-    text.push_str(&format!("{} keys were left alone:\n", skipped.len()));
+    text.push_str(&format!("{} left alone:\n", counted(skipped.len() as u64, "key")));
     for (id, why) in skipped.iter().take(SHOWN) {
         text.push_str(&format!("  {id}  {why}\n"));
     }
@@ -187,7 +206,7 @@ fn skipped_json(skipped: &[(String, String)]) -> Vec<Value> {
 /// A dry run.
 pub(super) fn verified(found: &Verified) -> String {
     format!(
-        "{} keys are as planned, {} were changed since and would be left alone, {} are gone.\n\n{}",
+        "Keys as planned: {}. Changed since, and would be left alone: {}. Gone: {}.\n\n{}",
         found.same,
         found.changed,
         found.missing,
@@ -210,7 +229,7 @@ pub(super) fn verified_json(found: &Verified) -> Value {
 pub(super) fn applied(done: &Applied) -> String {
     format!(
         "{}{}Keys without rows in the source: expected {}, seen {}.\n",
-        rows("rows deleted", &done.rows),
+        rows("deleted from", &done.rows),
         skipped(&done.skipped),
         done.expected_gone,
         done.seen_gone
@@ -232,14 +251,15 @@ pub(super) fn applied_json(done: &Applied) -> Value {
 
 /// What was put back.
 pub(super) fn undone(done: &Undone) -> String {
-    let mut text = rows("rows put back", &done.rows);
+    let mut text = rows("put back into", &done.rows);
     if done.kept > 0 {
         text.push_str(&format!(
-            "{} archived rows were not put back: their keys were taken meanwhile\n",
-            done.kept
+            "{} not put back: other rows have the keys now\n",
+            counted(done.kept, "archived row")
         ));
     }
-    text.push_str(&format!("{} batches put back, {} still deleted.\n", done.batches, done.left));
+    let batches = counted(done.batches, "batch");
+    text.push_str(&format!("{batches} put back, {} still deleted.\n", done.left));
     text
 }
 

@@ -44,6 +44,11 @@ pub(super) fn run(args: &AuditDiffArgs, json: bool, talk: &Talk) -> Result<(), F
         let path = args.other.as_ref().unwrap_or(&args.store.store);
         name(&StoreArgs { store: path.clone(), ..args.store.clone() }, days.get(1))
     }];
+    for (name, totals) in names.iter().zip([&report.before, &report.after]) {
+        if totals.all.visits == 0 {
+            talk.warn(&format!("warning: {name} has no visits\n"));
+        }
+    }
     if json {
         return put_json(&document(&names, &report, [&judged, after_judged]));
     }

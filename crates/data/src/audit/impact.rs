@@ -49,7 +49,7 @@ fn impact_text(report: &ImpactReport) -> String {
     ];
     let mut text = table(&["", "now", "without robots"], &rows);
     text.push_str(&format!(
-        "\n{} contacts have interactions of robots alone, {} have none.\n",
+        "\nContacts that only have interactions of robots: {}. Contacts without interactions: {}.\n",
         report.contacts_of_robots, report.contacts_without
     ));
     let days = &report.days[report.days.len().saturating_sub(SHOWN_DAYS)..];

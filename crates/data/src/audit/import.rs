@@ -7,14 +7,15 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use culprit_audit::clean::CleanError;
-use culprit_audit::visits::Zone;
 use culprit_audit::{
     CopyOptions, Error, ImportOptions, ImportProgress, Imported, LogField, SourceFormat, Store,
     import, import_postgres, import_sqlserver,
 };
-use culprit_model::Label as _;
+use culprit_model::{Label as _, counted};
+use serde_json::{Value, json};
 
-use super::{database, failure, stop_flag};
+use super::text::{SCHEMA, put, put_json};
+use super::{database, failure, stop_flag, time_zone};
 use crate::audit_args::AuditImportArgs;
 use crate::failure::Failure;
 use crate::output::Talk;
@@ -57,18 +58,19 @@ pub(crate) fn run(args: &AuditImportArgs, json: bool, talk: &Talk) -> Result<(),
     }
     let imported = result?;
     for warning in &imported.warnings {
-        talk.warn(&format!("{warning}\n"));
+        talk.warn(&format!("warning: {warning}\n"));
     }
     if imported.counts.rejected > 0 {
         talk.warn(&format!(
-            "{} of {} rows cannot be read: the table `rejects` has them with reasons\n",
-            imported.counts.rejected, imported.counts.rows
+            "{} of {} cannot be read: the table `rejects` has them with reasons\n",
+            imported.counts.rejected,
+            counted(imported.counts.rows, "row")
         ));
     }
-    print(args, &imported, json).map_err(|error| match error {
-        PrintError::Store(error) => failure(&error),
-        PrintError::Stdout(error) => Failure::refused(format!("cannot write to stdout: {error}")),
-    })
+    if json {
+        return put_json(&document(args, &imported));
+    }
+    put(&text(args, &imported).map_err(|error| failure(&error))?)
 }
 
 /// Shows how much of databases was copied, until it is dropped. An import of files copies nothing.
@@ -148,12 +150,6 @@ fn options(args: &AuditImportArgs) -> Result<ImportOptions, Failure> {
     let Some(format) = SourceFormat::named(&args.from) else {
         return Err(Failure::bad_input(format!("unknown format `{}`", args.from)));
     };
-    let zone = |text: &String| {
-        Zone::parse(text).ok_or_else(|| {
-            Failure::bad_input(format!("`--tz {text}` is no time zone"))
-                .hint("give a name such as Europe/Kyiv, or a shift such as +02:00")
-        })
-    };
     let field = |text: &String| {
         let pair = text.split_once('=').filter(|(_, name)| !name.is_empty());
         let pair =
@@ -170,7 +166,7 @@ fn options(args: &AuditImportArgs) -> Result<ImportOptions, Failure> {
         sources: args.sources.clone(),
         shards: args.shards,
         hash_ip: args.hash_ip.clone(),
-        zone: args.tz.as_ref().map(zone).transpose()?,
+        zone: args.tz.as_deref().map(time_zone).transpose()?,
         fields: args.field.iter().map(field).collect::<Result<_, _>>()?,
         geoip: args.geoip.clone(),
         tolerance: args.tolerance,
@@ -179,73 +175,86 @@ fn options(args: &AuditImportArgs) -> Result<ImportOptions, Failure> {
     })
 }
 
+/// What the store had already: rows, or the visits that requests and events become.
+pub(super) fn unchanged(imported: &Imported) -> String {
+    let noun = if imported.format.is_joined() { "visit" } else { "row" };
+    counted(imported.counts.unchanged, noun)
+}
+
 pub(super) fn show(at: ImportProgress) {
     let mib = |bytes: u64| bytes >> 20;
     let text = if at.writing {
-        format!("{} rows read, writing the store", at.rows)
+        format!("{} read, writing the store", counted(at.rows, "row"))
     } else {
-        format!("{} rows, {} of {} MiB", at.rows, mib(at.bytes), mib(at.total_bytes))
+        let rows = counted(at.rows, "row");
+        format!("{rows}, {} of {} MiB", mib(at.bytes), mib(at.total_bytes))
     };
     let _ = write!(io::stderr(), "\r\x1b[K{text}");
 }
 
-enum PrintError {
-    Store(Error),
-    Stdout(io::Error),
+fn document(args: &AuditImportArgs, imported: &Imported) -> Value {
+    json!({
+        "schema": SCHEMA,
+        "store": args.output.display().to_string(),
+        "changed": imported.changed,
+        "resumed": imported.resumed,
+        "format": imported.format.word(),
+        "warnings": imported.warnings,
+        "counts": imported.counts,
+    })
 }
 
-impl From<io::Error> for PrintError {
-    fn from(error: io::Error) -> Self {
-        Self::Stdout(error)
-    }
-}
-
-fn print(args: &AuditImportArgs, imported: &Imported, json: bool) -> Result<(), PrintError> {
-    let mut out = io::stdout().lock();
+fn text(args: &AuditImportArgs, imported: &Imported) -> Result<String, Error> {
     let counts = &imported.counts;
-    if json {
-        let document = serde_json::json!({
-            "schema": 1,
-            "store": args.output.display().to_string(),
-            "changed": imported.changed,
-            "resumed": imported.resumed,
-            "format": imported.format.word(),
-            "warnings": imported.warnings,
-            "counts": counts,
-        });
-        serde_json::to_writer(&mut out, &document).map_err(io::Error::from)?;
-        writeln!(out)?;
-        return Ok(());
+    let mut text = format!(
+        "{} read. New: {}, {}, {}, {}\n",
+        counted(counts.rows, "row"),
+        counted(counts.interactions, "interaction"),
+        counted(counts.page_views, "page view"),
+        counted(counts.contacts, "contact"),
+        counted(counts.facets, "facet")
+    );
+    if imported.resumed {
+        text.push_str(
+            "The interrupted import went on where it was: these counts are of the rest.\n",
+        );
     }
-    writeln!(
-        out,
-        "{} rows read: {} interactions, {} page views, {} contacts and {} facets are new",
-        counts.rows, counts.interactions, counts.page_views, counts.contacts, counts.facets
-    )?;
+    if counts.unchanged > 0 {
+        let unchanged = unchanged(imported);
+        text.push_str(&format!("{unchanged} already in the store, in this or a newer version\n"));
+    }
     let notes = [
-        (counts.unchanged, "rows were in the store already"),
-        (counts.rejected, "rows cannot be read"),
-        (counts.ignored, "rows are of kinds that a store does not need"),
-        (counts.without_visit, "events belong to no visit: their source does not say to which"),
-        (counts.located, "interactions have their place from `--geoip`"),
-        (counts.bad_dates, "interactions have no readable start or end"),
-        (counts.ends_before_start, "interactions end before they start"),
-        (counts.bad_events, "interactions have damaged events"),
-        (counts.texts_cut, "texts are longer than 8,192 bytes; their rest is not stored"),
+        (counts.rejected, "row", "cannot be read"),
+        (counts.ignored, "row", "of a kind that a store does not need"),
+        (
+            counts.without_visit,
+            "event",
+            "without a visit: the source does not say to which it belongs",
+        ),
+        (counts.located, "interaction", "with a place from `--geoip`"),
+        (counts.bad_dates, "interaction", "without a readable start or end"),
+        (counts.ends_before_start, "interaction", "with an end before the start"),
+        (counts.bad_events, "interaction", "with damaged events"),
+        (counts.texts_cut, "text", "longer than 8,192 bytes: the rest is not stored"),
     ];
-    for (count, what) in notes.iter().filter(|(count, _)| *count > 0) {
-        writeln!(out, "{count} {what}")?;
+    for (count, noun, what) in notes.iter().filter(|(count, ..)| *count > 0) {
+        text.push_str(&format!("{} {what}\n", counted(*count, noun)));
     }
     if !imported.changed {
-        writeln!(out, "Nothing is new: the store is as it was.")?;
-        return Ok(());
+        text.push_str("Nothing is new: the store is as it was.\n");
+        return Ok(text);
     }
-    let store = Store::open(&args.output).map_err(PrintError::Store)?;
+    let store = Store::open(&args.output)?;
     for table in culprit_audit::schema::TABLES {
         let name = table.table.name;
         if store.rows(name) > 0 {
-            writeln!(out, "{:>12} rows {:>14} bytes  {name}", store.rows(name), store.bytes(name))?;
+            text.push_str(&rows_and_bytes(store.rows(name), store.bytes(name), name));
         }
     }
-    Ok(())
+    Ok(text)
+}
+
+/// A line of a list of files or tables.
+pub(super) fn rows_and_bytes(rows: u64, bytes: u64, name: &str) -> String {
+    format!("{:>17} {:>20}  {name}\n", counted(rows, "row"), counted(bytes, "byte"))
 }

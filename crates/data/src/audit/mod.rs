@@ -20,6 +20,8 @@ mod visits;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use culprit_audit::visits::Zone;
+
 use crate::args::AuditCommand;
 use crate::audit_args::AuditAction;
 use crate::failure::Failure;
@@ -57,6 +59,21 @@ fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     let set = stop.clone();
     interrupt::watch(move || set.store(true, Ordering::Relaxed))?;
     Ok(stop)
+}
+
+/// The zone that `--tz` names.
+///
+/// # Errors
+/// When there is no such zone.
+fn time_zone(text: &str) -> Result<Zone, Failure> {
+    Zone::parse(text).ok_or_else(|| {
+        let failure = Failure::bad_input(format!("`--tz {text}` is no time zone"));
+        let near = Zone::names_like(text);
+        if near.is_empty() {
+            return failure.hint("give a name such as Europe/Kyiv, or a shift such as +02:00");
+        }
+        failure.hint(format!("did you mean `{}`?", near.join("`, `")))
+    })
 }
 
 /// An error of a store as a failure.

@@ -1,6 +1,7 @@
 //! `culprit-data audit orphans`.
 
 use culprit_audit::{OrphanFacets, OrphanReport, orphans};
+use culprit_model::counted;
 use culprit_report::{percent, size};
 use serde_json::{Value, json};
 
@@ -40,8 +41,8 @@ pub(super) fn run(args: &AuditOrphansArgs, json: bool, talk: &Talk) -> Result<()
             report.unrecorded,
             report.contacts,
             format!(
-                "contacts that only interactions name, with {} interactions",
-                report.unrecorded_visits
+                "contacts that only interactions name, with {}",
+                counted(report.unrecorded_visits, "interaction")
             ),
         ),
     ];
@@ -54,8 +55,9 @@ pub(super) fn run(args: &AuditOrphansArgs, json: bool, talk: &Talk) -> Result<()
         report.wrong_total,
         report.reported,
         format!(
-            "contacts whose reported total is wrong: {} interactions too many, {} too few",
-            report.reported_more, report.reported_less
+            "contacts whose reported total is wrong: {} too many, {} too few",
+            counted(report.reported_more, "interaction"),
+            report.reported_less
         ),
     ));
     let several = "contacts with a row in several shards".to_owned();

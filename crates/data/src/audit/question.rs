@@ -7,6 +7,7 @@ use culprit_audit::robots::{
     Baseline, GroupBy, Networks, Preset, RobotOptions, RobotReport, robots,
 };
 use culprit_audit::{AuditError, AuditStore, LeftOut};
+use culprit_model::counted;
 use culprit_query::Stop;
 use serde_json::{Value, json};
 
@@ -41,9 +42,9 @@ pub(super) fn open(args: &StoreArgs, talk: &Talk) -> Result<AuditStore, Failure>
     let left_out = store.left_out().map_err(failure)?;
     if left_out != LeftOut::default() {
         talk.say(&format!(
-            "left out by `culprit audit clean`: {} interactions and {} contacts; \
-             `--with-labelled` counts them",
-            left_out.interactions, left_out.contacts
+            "left out by `culprit audit clean`: {} and {}; `--with-labelled` counts them",
+            counted(left_out.interactions, "interaction"),
+            counted(left_out.contacts, "contact")
         ));
     }
     Ok(store)
@@ -194,8 +195,9 @@ pub(super) fn recognised(report: &RobotReport) -> Value {
 pub(super) fn recognised_text(report: &RobotReport) -> String {
     let mut text = match &report.baseline {
         Baseline::Rate { q, interactions, groups } => format!(
-            "Single-page rate of people: q = {q:.3}, from {interactions} interactions in {groups} \
-             trusted groups.\n"
+            "Single-page rate of people: q = {q:.3}, from {} in {}.\n",
+            counted(*interactions, "interaction"),
+            counted(*groups, "trusted group")
         ),
         Baseline::Undefined { why } => format!(
             "R2 and R3 are not used: the single-page rate of people is unknown, because {why}.\n"

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use culprit_audit::visits::day_text;
 use culprit_audit::{ImportProgress, RefreshOptions, Refreshed, refresh};
-use culprit_model::Label as _;
+use culprit_model::{Label as _, counted};
 use serde_json::{Value, json};
 
 use super::text::{SCHEMA, put, put_json, table};
@@ -40,7 +40,7 @@ pub(super) fn run(args: &AuditRefreshArgs, json: bool, talk: &Talk) -> Result<()
     }
     let done = result.map_err(|error| failure(&error))?;
     for warning in done.imports.iter().flat_map(|import| &import.warnings) {
-        talk.warn(&format!("{warning}\n"));
+        talk.warn(&format!("warning: {warning}\n"));
     }
     if json {
         put_json(&document(&done))?
@@ -49,9 +49,9 @@ pub(super) fn run(args: &AuditRefreshArgs, json: bool, talk: &Talk) -> Result<()
     }
     let differs = done.differences.iter().flatten().count();
     if differs > 0 {
-        let parts = if differs == 1 { "part" } else { "parts" };
         return Err(Failure::found(format!(
-            "the store differs from one made anew in {differs} {parts}"
+            "the store differs from one made anew in {}",
+            counted(differs as u64, "part")
         ))
         .hint("import the sources into a new store, and use that one"));
     }
@@ -85,8 +85,12 @@ fn text(done: &Refreshed) -> String {
     for import in &done.imports {
         let counts = &import.counts;
         out.push_str(&format!(
-            "{}: {} rows read, {} interactions and {} contacts are new, {} rows were in the store\n",
-            import.format, counts.rows, counts.interactions, counts.contacts, counts.unchanged
+            "{}: {} read. New: {}, {}. Already in the store: {}\n",
+            import.format,
+            counted(counts.rows, "row"),
+            counted(counts.interactions, "interaction"),
+            counted(counts.contacts, "contact"),
+            import::unchanged(import)
         ));
     }
     let mark = |(shard, mark): (&u32, &culprit_audit::Watermark)| {

@@ -2,6 +2,7 @@
 
 use culprit_audit::fold::fold;
 use culprit_audit::robots::{Band, GroupBy, PRIOR, RobotGroup, RobotReport};
+use culprit_model::counted;
 use culprit_report::percent;
 use serde_json::{Value, json};
 
@@ -13,8 +14,12 @@ use crate::audit_args::AuditRobotsArgs;
 use crate::failure::Failure;
 use crate::output::Talk;
 
-/// Groups that `--explain` prints at most.
+/// Groups that are printed when nobody says how many.
+const SHOWN: usize = 20;
+/// The same with `--explain`, where each takes several lines.
 const EXPLAINED: usize = 5;
+/// Why there is a prior.
+const BEGIN: &str = "every group begins here; the weights are added";
 
 /// Runs it.
 ///
@@ -34,11 +39,12 @@ pub(super) fn run(args: &AuditRobotsArgs, json: bool, talk: &Talk) -> Result<(),
         Some(text) => group.user_agent.as_deref().is_some_and(|a| fold(a).contains(&fold(text))),
         None => true,
     };
-    let limit = if args.explain.is_some() { EXPLAINED } else { args.limit };
+    let usual = if args.explain.is_some() { EXPLAINED } else { SHOWN };
+    let limit = args.limit.unwrap_or(usual);
     let groups: Vec<&RobotGroup> = report.groups.iter().filter(wanted).collect();
     let shown = if limit == 0 { groups.len() } else { limit.min(groups.len()) };
     if shown < groups.len() {
-        talk.say(&format!("printed {shown} of {} groups", groups.len()));
+        talk.say(&format!("printed {shown} of {} groups; `--limit 0` prints all", groups.len()));
     }
     let groups = &groups[..shown];
     let names = report.names(&store, groups).map_err(failure)?;
@@ -67,15 +73,15 @@ pub(super) fn run(args: &AuditRobotsArgs, json: bool, talk: &Talk) -> Result<(),
 
 fn head(report: &RobotReport) -> String {
     let mut text = format!(
-        "Robots make {} of {} interactions ({} preset).\n",
+        "Robots make {} of {} ({} preset).\n",
         percent(report.robot_share()),
-        report.interactions,
+        counted(report.interactions, "interaction"),
         report.preset.name()
     );
     text.push_str(&recognised_text(report));
     text.push_str(&format!(
-        "{} groups were compared; by chance alone {:.2e} of them pass R2.\n",
-        report.groups.len(),
+        "{} compared; by chance alone {:.2e} of them pass R2.\n",
+        counted(report.groups.len() as u64, "group"),
         report.chance_hits
     ));
     text.push('\n');
@@ -145,7 +151,7 @@ fn explained(group: &RobotGroup, name: Option<&str>) -> String {
         text = format!("{name}: {text}");
     }
     let mut rows =
-        vec![vec!["prior".to_owned(), format!("{PRIOR:+.1}"), String::new(), String::new()]];
+        vec![vec!["prior".to_owned(), format!("{PRIOR:+.1}"), String::new(), BEGIN.to_owned()]];
     for signal in &verdict.signals {
         let family = signal.family.map_or("", culprit_audit::robots::Family::name);
         let weight = format!("{:+.1}", signal.weight);
@@ -153,7 +159,7 @@ fn explained(group: &RobotGroup, name: Option<&str>) -> String {
     }
     text.push_str(&table(&["signal", "weight", "kind", "because"], &rows));
     let reason = verdict.exempt.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-    text.push_str(&format!("= {:.1}: {}{reason}\n\n", verdict.score, verdict.band.name()));
+    text.push_str(&format!("sum {:.1}: {}{reason}\n\n", verdict.score, verdict.band.name()));
     text
 }
 

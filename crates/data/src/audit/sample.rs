@@ -1,12 +1,13 @@
 //! `culprit-data audit sample`.
 
-use std::io::{self, Write as _};
 use std::sync::atomic::Ordering;
 
 use culprit_audit::{SampleFormat, SampleOptions, Truth, write_sample};
-use culprit_model::Label as _;
+use culprit_model::{Label as _, counted};
 
+use super::import::rows_and_bytes;
 use super::stop_flag;
+use super::text::put;
 use crate::audit_args::AuditSampleArgs;
 use crate::failure::Failure;
 use crate::output::Talk;
@@ -35,29 +36,28 @@ pub(crate) fn run(args: &AuditSampleArgs, json: bool, talk: &Talk) -> Result<(),
     if stop.load(Ordering::Relaxed) {
         talk.warn("interrupted: the sample has fewer visits than asked; truth.json is of these\n");
     }
-    print(args, &truth, json)
-        .map_err(|error| Failure::refused(format!("cannot write to stdout: {error}")))
+    if json {
+        return put(&format!("{}\n", serde_json::to_string(&truth).unwrap_or_default()));
+    }
+    put(&text(args, &truth))
 }
 
-fn print(args: &AuditSampleArgs, truth: &Truth, json: bool) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    if json {
-        serde_json::to_writer(&mut out, truth)?;
-        return writeln!(out);
-    }
+fn text(args: &AuditSampleArgs, truth: &Truth) -> String {
     let robots: u64 = truth
         .visits_by_visitor
         .iter()
         .filter(|(visitor, _)| visitor.is_robot())
         .map(|(_, visits)| visits)
         .sum();
-    writeln!(
-        out,
-        "{} visits, {robots} of them by robots; {} contacts, {} of them without interactions",
-        truth.visits, truth.contacts, truth.contacts_without_interactions
-    )?;
+    let mut text = format!(
+        "{}, {robots} of them by robots; {}, {} of them without interactions\n",
+        counted(truth.visits, "visit"),
+        counted(truth.contacts, "contact"),
+        truth.contacts_without_interactions
+    );
     for (name, file) in &truth.files {
-        writeln!(out, "{:>12} rows {:>14} bytes  {name}", file.rows, file.bytes)?;
+        text.push_str(&rows_and_bytes(file.rows, file.bytes, name));
     }
-    writeln!(out, "The true answers: {}", args.output.join("truth.json").display())
+    text.push_str(&format!("The true answers: {}\n", args.output.join("truth.json").display()));
+    text
 }

@@ -3,8 +3,9 @@
 use culprit_audit::robots::{GroupBy, RobotReport};
 use culprit_audit::visits::{
     Attribute, Bucket, NoExtrapolation, PlaceSpec, Published, RobotVisits, VisitOptions,
-    VisitReport, VisitRow, Zone, visits,
+    VisitReport, VisitRow, visits,
 };
+use culprit_model::counted;
 use culprit_report::percent;
 use serde_json::{Value, json};
 
@@ -12,6 +13,7 @@ use super::question::{
     Recognition, failure, open, put_json_of, put_of, recognised, recognised_text,
 };
 use super::text::{SCHEMA, finding_text, findings_json, table};
+use super::time_zone;
 use crate::audit_args::AuditVisitsArgs;
 use crate::failure::Failure;
 use crate::output::Talk;
@@ -24,10 +26,7 @@ pub(super) fn run(args: &AuditVisitsArgs, json: bool, talk: &Talk) -> Result<(),
     let place = PlaceSpec::parse(&args.place).map_err(|why| {
         Failure::bad_input(format!("cannot read `--place {}`: {why}", args.place))
     })?;
-    let zone = Zone::parse(&args.tz).ok_or_else(|| {
-        Failure::bad_input(format!("`--tz {}` is no time zone", args.tz))
-            .hint("give a name such as Europe/Kyiv, or a shift such as +02:00")
-    })?;
+    let zone = time_zone(&args.tz)?;
     let store = open(&args.store, talk)?;
     let recognition = Recognition::read(&args.how, talk)?;
     let judged = recognition.judge(&store, GroupBy::UserAgent)?;
@@ -61,10 +60,10 @@ pub(super) fn run(args: &AuditVisitsArgs, json: bool, talk: &Talk) -> Result<(),
     }
     let mut text = visit_table(&report, options.robots == RobotVisits::Split);
     text.push_str(&format!(
-        "\n{} of {} shards; {} rows were rejected by the import.\n",
+        "\n{} of {}; the import rejected {}.\n",
         report.shards,
-        report.shards + report.shards_missing,
-        report.rows_rejected
+        counted(report.shards + report.shards_missing, "shard"),
+        counted(report.rows_rejected, "row")
     ));
     text.push_str(&extrapolated_text(&report));
     text.push_str(&recognised_text(&judged));
@@ -74,10 +73,7 @@ pub(super) fn run(args: &AuditVisitsArgs, json: bool, talk: &Talk) -> Result<(),
             vec![step.rows.to_string(), step.what.clone()]
         };
         text.push('\n');
-        text.push_str(&table(
-            &["rows", "step"],
-            &report.steps.iter().map(step).collect::<Vec<_>>(),
-        ));
+        text.push_str(&table(&["count", "of"], &report.steps.iter().map(step).collect::<Vec<_>>()));
     }
     report.finding().iter().for_each(|finding| text.push_str(&finding_text(finding)));
     put_of(&store, &text, talk)
@@ -101,7 +97,8 @@ fn no_extrapolation_text(why: NoExtrapolation) -> String {
         NoExtrapolation::Complete => "no shard is missing".to_owned(),
         NoExtrapolation::OneShard => "one shard does not show how much shards differ".to_owned(),
         NoExtrapolation::Overlapping(contacts) => format!(
-            "{contacts} contacts are in several shards, so visits of the missing ones may be counted already"
+            "{} with a row in several shards: visits of the missing ones may be counted already",
+            counted(contacts.get(), "contact")
         ),
     }
 }
@@ -148,13 +145,16 @@ fn visit_table(report: &VisitReport, split: bool) -> String {
 
 fn published_text(published: &Published) -> String {
     let mut text = format!(
-        "A query over InteractionsCache finds {} of {} contacts and counts {} visits instead of \
-         {}.\n",
-        published.cached_contacts, published.contacts, published.sessions, published.own_sessions
+        "A query over InteractionsCache finds {} of {} and counts {} instead of {}.\n",
+        published.cached_contacts,
+        counted(published.contacts, "contact"),
+        counted(published.sessions, "visit"),
+        published.own_sessions
     );
     if let Some(rows) = published.rows_by_shard_threshold {
         text.push_str(&format!(
-            "With its threshold divided by the shards it keeps {rows} rows instead of {}.\n",
+            "With its threshold divided by the shards it keeps {} instead of {}.\n",
+            counted(rows, "row"),
             published.rows
         ));
     }

@@ -36,8 +36,8 @@ fn a_page_has_every_picture_and_the_numbers_of_the_questions() {
     assert!(page.contains(&format!("<td class=\"name\">{visits}</td>")), "{visits}");
     // Each day has a bar of people and one of robots, and a row.
     let days = impact["days"].as_array().unwrap().len();
-    assert_eq!(page.matches(" visits without robots</title>").count(), days);
-    assert_eq!(page.matches(" visits of robots</title>").count(), days);
+    assert_eq!(page.matches(", visits without robots: ").count(), days);
+    assert_eq!(page.matches(", visits of robots: ").count(), days);
     let limits = page.split("<section id=\"limits\"").nth(1).unwrap();
     assert!(limits.contains("Referrer"), "limits are drawn for the largest value");
 }

@@ -4,7 +4,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::support::{Lab, project, stderr, stdout};
+use crate::support::{Lab, program, project, stderr, stdout};
 
 fn failed(lab: &Lab, arguments: &[&str], code: i32) -> String {
     let output: Output = lab.sql(arguments);
@@ -28,7 +28,6 @@ fn wrong_questions_and_files_end_with_2() {
         (&["SELECT * FROM threads"], "no recording is given"),
         (&["run.culprit", ""], "empty"),
         (&["-f", "none.sql", "run.culprit"], "none.sql"),
-        (&["--json", "--csv", "SELECT 1"], "cannot be used with"),
     ] {
         let said = failed(&lab, arguments, 2);
         assert!(said.contains(words) && said.starts_with("error: "), "{arguments:?}: {said}");
@@ -53,6 +52,35 @@ fn with_json_a_failure_is_a_document() {
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["error"]["exit_code"], 2);
     assert!(document["error"]["hint"].as_str().unwrap().contains("`intervals`"));
+}
+
+/// Every subcommand, down to those of `audit clean`.
+#[test]
+fn with_json_a_wrong_argument_is_a_document() {
+    let lab = Lab::new();
+    let run = |arguments: &[&str]| {
+        let mut command = program(env!("CARGO_BIN_EXE_culprit-data"));
+        command.args(arguments).args(["--json", "--nonsense"]).output().unwrap()
+    };
+    let audit =
+        "import refresh sample visits robots blacklist orphans bloat cap impact diff report";
+    let clean = "plan show verify apply undo status";
+    let mut all = vec![vec!["sql"], vec!["audit"], vec!["audit", "nonsense"]];
+    all.extend(audit.split(' ').map(|name| vec!["audit", name]));
+    all.extend(clean.split(' ').map(|name| vec!["audit", "clean", name]));
+    for arguments in all {
+        let output = run(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(document["error"]["exit_code"], 2, "{arguments:?}");
+        let message = document["error"]["message"].as_str().unwrap();
+        assert!(message.contains("nonsense"), "{arguments:?}: {message}");
+    }
+    let both = lab.sql(&["--json", "--csv", "SELECT 1"]);
+    assert!(stdout(&both).contains("cannot be used with"), "{}", stdout(&both));
+    // What follows `--` is a file, whatever it is called.
+    let output = lab.sql(&["--limit", "x", "--", "--json"]);
+    assert!(output.stdout.is_empty(), "{}", stdout(&output));
 }
 
 #[test]

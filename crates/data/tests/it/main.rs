@@ -6,6 +6,7 @@
     reason = "helpers of tests fail the test; clippy.toml allows it in test functions only"
 )]
 
+mod audit_import;
 mod audit_json;
 mod audit_page;
 mod beside;

@@ -14,6 +14,7 @@ mod sql;
 mod states;
 mod undo;
 
+use culprit_model::counted;
 use postgres::config::Host;
 
 use super::error::CleanError;
@@ -150,9 +151,10 @@ pub(crate) fn open_all(
 ) -> Result<Vec<Session>, CleanError> {
     if dsns.len() != 1 && dsns.len() != usize::try_from(shards).unwrap_or(0) {
         return Err(CleanError::Options(format!(
-            "{} databases are named, and the store has {shards} shards: name one database that has \
-             all shards, or one a shard in their order",
-            dsns.len()
+            "{} databases are named, and the store has {}: name one database that has all shards, or \
+             one a shard in their order",
+            dsns.len(),
+            counted(shards.into(), "shard")
         )));
     }
     dsns.iter().map(|dsn| Session::open(dsn, schema)).collect()

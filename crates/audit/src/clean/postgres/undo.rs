@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use culprit_model::counted;
+
 use super::super::error::CleanError;
 use super::super::folder::PlanFolder;
 use super::super::guard::Guard;
@@ -211,7 +213,7 @@ fn compare(
     }
     Err(CleanError::Unexpected {
         what: "inserted rows, after the database changed them",
-        expected: format!("{} rows of `{table}` as they were archived", archived.len()),
-        seen: format!("{} other rows", back.len()),
+        expected: format!("{} of `{table}` as archived", counted(archived.len() as u64, "row")),
+        seen: counted(back.len() as u64, "other row"),
     })
 }

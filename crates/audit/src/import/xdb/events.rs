@@ -68,6 +68,7 @@ pub(super) fn events(batch: &mut Batch, rules: &XdbRules, visit: &mut RawVisit, 
     let (chars, utf16) = text_sizes(text);
     batch.facets.push(RawFacet {
         row: visit.row,
+        is_events: true,
         owner_kind: OwnerKind::Interaction,
         owner: visit.guid,
         shard: visit.shard,

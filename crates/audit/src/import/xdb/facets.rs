@@ -47,6 +47,7 @@ pub(super) fn facet(
     let facts = reader.finish(batch);
     batch.facets.push(RawFacet {
         row,
+        is_events: false,
         owner_kind,
         owner,
         shard: cells.shard(rules.shards),

@@ -2,7 +2,7 @@
 
 use culprit_audit::visits::day_text;
 use culprit_audit::{ImpactDay, ImpactReport, ImpactSums};
-use culprit_model::Unit;
+use culprit_model::{Unit, counted};
 use culprit_report::html::{Axis, Markup, Tick, area, below, beside, path, picture};
 use culprit_report::{percent, size};
 
@@ -38,7 +38,8 @@ pub(super) fn section(body: &mut Markup, report: &ImpactReport) {
             1 => "One bar is a day (UTC).".to_owned(),
             days => format!("One bar is {days} days (UTC)."),
         };
-        let lead = format!("{each} {undated} visits have no readable start and are in no bar.");
+        let undated = counted(undated, "visit");
+        let lead = format!("{each} Without a readable start, and in no bar: {undated}.");
         body.leaf("p", &[("class", "lead")], &lead);
         summary(body, report);
         if spans.is_empty() {
@@ -146,9 +147,9 @@ fn visits(figure: &mut Markup, spans: &[Span]) {
                 let day = day_text(Some(span.first));
                 let robots = span.before.visits - span.after.visits;
                 let right = left + width - gap;
-                let title = format!("{day}: {} visits without robots", span.after.visits);
+                let title = format!("{day}, visits without robots: {}", span.after.visits);
                 area(svg, &format!("dot {PEOPLE}"), (left, people), (right, BOTTOM), &title);
-                let title = format!("{day}: {robots} visits of robots");
+                let title = format!("{day}, visits of robots: {robots}");
                 area(svg, &format!("dot {ROBOTS}"), (left, all), (right, people), &title);
             }
         });

@@ -4,6 +4,7 @@
 //! spot is, and each spot has its city.
 
 use culprit_audit::visits::Origin;
+use culprit_model::counted;
 use culprit_report::html::{Axis, Markup, Tick, below, beside, picture, point};
 
 use super::{PEOPLE, ROBOTS, legend, numbers};
@@ -36,7 +37,7 @@ pub(super) fn section(body: &mut Markup, origins: &[Origin]) {
         let elsewhere = origins.iter().filter(|origin| origin.at_e6.is_none());
         let elsewhere: u64 = elsewhere.map(Origin::all).sum();
         let lead = format!(
-            "The area of a spot is its number of visits. {elsewhere} visits are of no known spot."
+            "The area of a spot is its number of visits. Visits of no known spot: {elsewhere}."
         );
         body.leaf("p", &[("class", "lead")], &lead);
         if !spots.is_empty() {
@@ -95,9 +96,9 @@ fn draw(figure: &mut Markup, spots: &[(f64, f64, &Origin)]) {
                 let name = [&origin.city, &origin.country]
                     .map(|text| text.as_deref().unwrap_or("unknown"));
                 let title = format!(
-                    "{}: {} visits, {} of robots",
+                    "{}: {}, {} of robots",
                     name.join(", "),
-                    origin.all(),
+                    counted(origin.all(), "visit"),
                     origin.of_robots
                 );
                 let at = (x.at(*longitude), y.at(*latitude));

@@ -24,7 +24,7 @@ use culprit_audit::visits::{Origin, origins};
 use culprit_audit::{
     AuditStore, BloatReport, CapReport, ImpactReport, OrphanReport, bloat, cap, impact, orphans,
 };
-use culprit_model::Finding;
+use culprit_model::{Finding, counted};
 use culprit_report::html::{Frame, Markup, PAGE_STYLE, PLOT_STYLE, findings_section};
 use culprit_report::{percent, size};
 use serde_json::json;
@@ -75,7 +75,8 @@ pub(super) fn run(args: &AuditReportArgs, json: bool, talk: &Talk) -> Result<(),
         let document = json!({"schema": SCHEMA, "page": output, "findings": findings});
         return put_json_of(&store, document, talk);
     }
-    put_of(&store, &format!("{} findings; the page: {output}\n", findings.len()), talk)
+    let findings = counted(findings.len() as u64, "finding");
+    put_of(&store, &format!("{findings}; the page: {output}\n"), talk)
 }
 
 /// Writes the page beside its place and moves it there, so that nobody sees half of it.

@@ -1,6 +1,7 @@
 //! The largest groups of visits that are robots', with what speaks for it.
 
 use culprit_audit::robots::{RobotGroup, RobotReport};
+use culprit_model::counted;
 use culprit_report::html::Markup;
 
 use super::super::question::recognised_text;
@@ -36,7 +37,8 @@ pub(super) fn section(body: &mut Markup, report: &RobotReport) {
         groups.iter().for_each(|group| evidence(body, group));
         let rest = report.groups.len() - groups.len();
         if rest > 0 {
-            let more = format!("{rest} more groups: `culprit audit robots STORE --limit 0`.");
+            let rest = counted(rest as u64, "more group");
+            let more = format!("{rest}: `culprit audit robots STORE --limit 0`.");
             body.prose("p", &[("class", "more")], &more);
         }
     });
@@ -54,13 +56,13 @@ fn evidence(body: &mut Markup, group: &RobotGroup) {
                 body.leaf("div", &[("class", "title")], name(group));
                 let exempt = verdict.exempt.as_ref().map(|why| format!(" ({why})"));
                 let meta = format!(
-                    "{}{}, {:.1}; {} visits of {} visitors, at most {} pages",
+                    "{}{}, {:.1}; {} of {}, at most {}",
                     verdict.band.name(),
                     exempt.unwrap_or_default(),
                     verdict.score,
-                    group.counts.interactions,
-                    group.counts.visitors(),
-                    group.counts.max_pages
+                    counted(group.counts.interactions, "visit"),
+                    counted(group.counts.visitors(), "visitor"),
+                    counted(group.counts.max_pages, "page")
                 );
                 body.leaf("div", &[("class", "meta")], &meta);
             });

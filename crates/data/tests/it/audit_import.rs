@@ -1,0 +1,99 @@
+//! What imports say: of shards that are missing, of rows that were there already.
+
+use culprit_testkit::{stderr, stdout};
+use serde_json::Value;
+
+use crate::site::Site;
+
+const VISITS: [&str; 4] = ["visits", "store", "--place", "country=UA"];
+
+fn import<'a>(rest: &[&'a str]) -> Vec<&'a str> {
+    [&["import", "--from", "xdb-json", "-o", "store"][..], rest].concat()
+}
+
+/// Keys of the sample's first folder are those of the first two of four shards.
+#[test]
+fn the_last_shards_are_missing_until_they_are_imported() {
+    let site = Site::empty();
+    site.ok(&["sample", "-o", "sample", "--interactions", "3000", "--formats", "xdb-json"]);
+    site.ok(&import(&["sample/xdb-json/shard-0", "--shards", "4"]));
+    let asked = [&VISITS[..], &["--extrapolate"]].concat();
+    let half = site.json(&asked);
+    assert_eq!((half["shards"].as_u64(), half["shards_missing"].as_u64()), (Some(2), Some(2)));
+    let visits = |document: &Value| -> u64 {
+        let rows = document["rows"].as_array().unwrap().iter();
+        rows.map(|row| row["sessions"].as_u64().unwrap()).sum()
+    };
+    let (counted, estimated) = (visits(&half), half["extrapolated"]["visits"].as_f64().unwrap());
+    assert!((estimated - 2.0 * counted as f64).abs() < 1e-6, "{estimated} of {counted}");
+    let said = site.run(&VISITS);
+    assert!(stdout(&said).contains("2 of 4 shards"), "{}", stdout(&said));
+    assert!(stderr(&said).contains("`--extrapolate`"), "{}", stderr(&said));
+    let other = site.run(&import(&["sample/xdb-json/shard-1", "--shards", "2"]));
+    assert_eq!(other.status.code(), Some(2));
+    assert!(stderr(&other).contains("made for 4 shards"), "{}", stderr(&other));
+    site.ok(&import(&["sample/xdb-json/shard-1"]));
+    let whole = site.json(&asked);
+    assert_eq!((whole["shards"].as_u64(), whole["shards_missing"].as_u64()), (Some(4), Some(0)));
+    assert_eq!(whole["extrapolated"]["left_out"], "no shard is missing");
+}
+
+#[test]
+fn a_log_has_no_shards_that_could_be_missing() {
+    let site = Site::empty();
+    site.ok(&["sample", "-o", "sample", "--interactions", "500", "--formats", "accesslog"]);
+    let log = ["import", "--from", "accesslog", "sample/access.log", "-o", "store"];
+    let output = site.run(&[&log[..], &["--shards", "2"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("no shard keys"), "{}", stderr(&output));
+    site.ok(&log);
+    let document = site.json(&["visits", "store", "--place", "cidr=0.0.0.0/0"]);
+    assert_eq!(
+        (document["shards"].as_u64(), document["shards_missing"].as_u64()),
+        (Some(1), Some(0))
+    );
+    let output = site.run(&["visits", "store", "--place", "country=UA"]);
+    assert!(stderr(&output).contains("`--geoip FILE`"), "{}", stderr(&output));
+}
+
+/// Every row that was read is new, there already, not needed or damaged.
+#[test]
+fn a_second_import_finds_each_row_once() {
+    let site = Site::sampled(2000, "xdb-json");
+    let again = import(&["sample/xdb-json"]);
+    let document = site.json(&again);
+    let count = |name: &str| document["counts"][name].as_u64().unwrap();
+    assert_eq!(count("unchanged"), count("rows") - count("ignored") - count("rejected"));
+    assert_eq!(document["changed"], false);
+    let said = site.ok(&again);
+    let rows = count("unchanged");
+    assert!(said.contains(&format!("{rows} rows already in the store")), "{said}");
+}
+
+#[test]
+fn a_second_import_of_a_log_counts_its_visits() {
+    let site = Site::empty();
+    site.ok(&["sample", "-o", "sample", "--interactions", "500", "--formats", "accesslog"]);
+    let log = ["import", "--from", "accesslog", "sample/access.log", "-o", "store"];
+    let first = site.json(&log);
+    let visits = &first["counts"]["interactions"];
+    let said = site.ok(&log);
+    assert!(said.contains(&format!("{visits} visits already in the store")), "{said}");
+}
+
+#[test]
+fn a_store_is_made_only_where_nothing_else_is() {
+    let site = Site::empty();
+    site.ok(&["sample", "-o", "sample", "--interactions", "100", "--formats", "xdb-json"]);
+    std::fs::write(site.path("file"), "mine").unwrap();
+    // A folder of somebody who also has a folder of this name.
+    std::fs::create_dir_all(site.path("full/events")).unwrap();
+    std::fs::write(site.path("full/events/2026.txt"), "mine").unwrap();
+    for place in ["file", "file/below", "full"] {
+        let output = site.run(&["import", "--from", "xdb-json", "sample/xdb-json", "-o", place]);
+        assert_eq!(output.status.code(), Some(2), "{place}: {}", stderr(&output));
+        assert!(stderr(&output).contains("hint: name a new or empty folder"), "{place}");
+    }
+    assert_eq!(std::fs::read_to_string(site.path("full/events/2026.txt")).unwrap(), "mine");
+    assert_eq!(std::fs::read_to_string(site.path("file")).unwrap(), "mine");
+}
