@@ -15,6 +15,7 @@ pub(crate) fn source(name: &str, pairs: Vec<(String, String)>) -> Option<(Source
         layer: "command line".to_owned(),
         state: SourceState::Read,
         why: String::new(),
+        at: None,
         sha256: None,
         bytes: 0,
         modified: None,

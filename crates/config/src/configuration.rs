@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::Severity;
 
+use crate::position::Position;
 use crate::profile::{Dialect, Profile};
 use crate::provenance::{Assignment, Condition, Effective, Outcome, Source, SourceKind, Variable};
 use crate::readers::Oddity;
@@ -46,6 +47,10 @@ pub struct Configuration {
     pub asked: BTreeMap<String, String>,
     /// What would make a source count that a define does not choose: an index of `sources`, and the value.
     pub choices: Vec<(usize, Choice)>,
+    /// What does not start with a file that is malformed, or missing and not optional; none: it starts.
+    pub refused_by: Option<String>,
+    /// Keys that the framework itself reads, spelled as the sources spell them.
+    pub framework_keys: Vec<String>,
     /// Whether programs read numbers and times without regard to the user's language.
     pub invariant_culture: bool,
     /// Conditions that no declared combination of rules makes true: indexes of `conditions`.
@@ -63,6 +68,8 @@ pub struct ConfigFinding {
     pub severity: Severity,
     /// The key or variable that it is about; empty if it is about a whole source.
     pub key: String,
+    /// Other keys that it concerns.
+    pub concerns: Vec<String>,
     /// One sentence that says what was found.
     pub title: String,
     /// Where, as `SOURCE:LINE`.
@@ -100,9 +107,9 @@ pub fn inspect(profile: &Profile, request: &Request, redactor: Redactor) -> Conf
         Dialect::Framework => framework::inspect(profile, request, redactor),
         Dialect::Sitecore => sitecore::inspect(profile, request, redactor),
     };
-    let nearest = rules::nearest_keys(&configuration);
+    let nearest = rules::nearest_names(&configuration);
     for variable in &mut configuration.variables {
-        variable.nearest = variable.key.as_ref().and_then(|key| nearest.get(key).cloned());
+        variable.nearest = nearest.get(&(variable.source, variable.name.clone())).cloned();
     }
     misspelled(&mut configuration, request);
     configuration.findings = rules::find(&configuration);
@@ -145,6 +152,16 @@ fn misspelled(configuration: &mut Configuration, request: &Request) {
     }
 }
 
+/// The file of a place, which is `FILE`, `FILE:LINE` or `FILE:LINE:COLUMN`.
+fn file_of(place: &str) -> &str {
+    let without_number = |place: &'_ str| match place.rsplit_once(':') {
+        Some((file, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => file.len(),
+        _ => place.len(),
+    };
+    let line = &place[..without_number(place)];
+    &line[..without_number(line)]
+}
+
 impl Configuration {
     /// Whether a variable sets a key that another source has, too.
     fn sets_known(&self, name: &str) -> bool {
@@ -178,6 +195,8 @@ impl Configuration {
             other_variables: 0,
             asked: BTreeMap::new(),
             choices: Vec::new(),
+            refused_by: None,
+            framework_keys: Vec::new(),
             invariant_culture: false,
             never_true: Vec::new(),
             findings: Vec::new(),
@@ -194,6 +213,7 @@ impl Configuration {
         Self {
             leaves_out: profile.leaves_out.clone(),
             separator: profile.keys.separator.clone(),
+            refused_by: profile.refused_by.clone(),
             invariant_culture: profile.keys.invariant_culture,
             ..Self::new((&profile.name, &profile.title), sources, assignments, effective)
         }
@@ -257,18 +277,27 @@ impl Configuration {
         })
     }
 
-    /// The findings that concern a key: those about it, about a variable that sets it or is almost the name
-    /// of one that does, and about a line that sets it.
+    /// The findings that concern a key: those about it, about a name that sets it in the place that they name,
+    /// about a variable that is almost the name of one that sets it, and about a file that sets it.
     #[must_use]
     pub fn findings_of(&self, effective: &Effective) -> Vec<&ConfigFinding> {
         let chain: Vec<&Assignment> =
             effective.chain.iter().filter_map(|at| self.assignments.get(*at)).collect();
-        let lines = chain.iter().filter(|one| one.at.is_some()).map(|one| self.place(one));
-        let files = self.choices_of(effective).into_iter().map(|(file, _)| file.to_owned());
-        let places: Vec<String> = lines.chain(files).collect();
-        let is_own = |name: &str| {
-            name == effective.key.as_str()
-                || chain.iter().any(|one| one.written == *name || one.key == *name)
+        let is_key =
+            |name: &str| name == effective.key.as_str() || chain.iter().any(|one| one.key == *name);
+        // Services and files use the same names for variables, each for its own.
+        let sets_it = |finding: &ConfigFinding| {
+            let mut own = chain.iter().filter(|one| one.written == *finding.key);
+            own.any(|one| finding.evidence.contains(&self.place(one)))
+        };
+        let is_own = |name: &str| is_key(name) || chain.iter().any(|one| one.written == *name);
+        let files = self.files_of(effective);
+        let is_of_file = |finding: &ConfigFinding| {
+            let file = |place: &String| match finding.key.as_str() {
+                "" => files.contains(file_of(place)),
+                _ => files.contains(place.as_str()),
+            };
+            finding.evidence.iter().any(file)
         };
         // A variable that is not set has no assignment, and may be the one that is meant.
         let asked = |name: &str| self.asked.get(name).is_some_and(|key| *key == *effective.key);
@@ -279,11 +308,30 @@ impl Configuration {
         };
         let findings = self.findings.iter();
         let concerns = |finding: &&ConfigFinding| {
-            is_own(&finding.key)
-                || finding.evidence.iter().any(|place| places.contains(place))
+            is_key(&finding.key)
+                || sets_it(finding)
+                || finding.concerns.iter().any(|name| is_key(name))
+                || is_of_file(finding)
                 || is_meant(finding)
         };
         findings.filter(concerns).collect()
+    }
+
+    /// The keys that are set at a place of a source.
+    pub(crate) fn keys_at(&self, source: usize, at: Position) -> Vec<String> {
+        let own = self.assignments.iter();
+        let own = own.filter(|one| one.source == source && one.at == Some(at));
+        own.map(|one| one.key.to_string()).collect()
+    }
+
+    /// The files that set a key, and those that may and were not read.
+    fn files_of(&self, effective: &Effective) -> BTreeSet<&str> {
+        let chain = effective.chain.iter().filter_map(|at| self.assignments.get(*at));
+        let sources = chain.map(|one| one.source).chain(effective.gaps.iter().copied());
+        let sources = sources.filter_map(|at| self.sources.get(at));
+        let is_file =
+            |kind| !matches!(kind, SourceKind::ProcessEnvironment | SourceKind::Arguments);
+        sources.filter(|source| is_file(source.kind)).map(|source| source.name.as_str()).collect()
     }
 
     /// What makes the files count that set a key and do not: `FILE` and `NAME=VALUE`, once each.

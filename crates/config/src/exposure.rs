@@ -38,6 +38,7 @@ pub fn secrets_of_image(configuration: &Configuration) -> Vec<ConfigFinding> {
             id: EXPOSED,
             severity: Severity::High,
             key: one.key.to_string(),
+            concerns: Vec::new(),
             title: format!("The secret `{}` is a variable of the {image}.", one.key),
             evidence: vec![image],
             why: "Everybody who can pull the image can read it, also in older layers.".to_owned(),
@@ -89,6 +90,7 @@ pub fn secrets_of_files(
             id: EXPOSED,
             severity: if in_image { Severity::High } else { Severity::Medium },
             key: keys.join(", "),
+            concerns: Vec::new(),
             title: title
                 .replace("with 1 secrets", "with 1 secret")
                 .replace("has 1 secrets", "has 1 secret"),
@@ -141,6 +143,7 @@ pub fn secrets_of_arguments(
         id: EXPOSED,
         severity: Severity::High,
         key: String::new(),
+        concerns: Vec::new(),
         title: format!(
             "The command line of PID {} ({}) has a secret.",
             process.own_pid, process.name
@@ -163,6 +166,7 @@ pub fn newer_files(configuration: &Configuration, process: &ObservedProcess) -> 
         id: NEWER,
         severity: Severity::Medium,
         key: String::new(),
+        concerns: Vec::new(),
         title: format!(
             "`{}` changed {} after PID {} ({}) had started.",
             source.name,

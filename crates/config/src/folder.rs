@@ -95,6 +95,7 @@ pub(crate) fn text_of(root: &Root, path: &str, layer: &str, required: bool) -> T
         layer: layer.to_owned(),
         state,
         why,
+        at: None,
         sha256: bytes.as_ref().map(|bytes| hash(bytes)),
         bytes: bytes.map_or(0, |bytes| bytes.len() as u64),
         modified,

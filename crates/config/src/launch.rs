@@ -1,5 +1,5 @@
 //! Variables that a development tool sets when it starts the program from a file of launch profiles:
-//! `Properties/launchSettings.json` of `dotnet run`.
+//! `Properties/launchSettings.json` of `dotnet run`, and the scripts of `package.json`.
 //!
 //! They are stronger than the variables of the shell, and exist only with that tool. So they count only
 //! if a launch profile is named by `--define`; else the file is shown as not read.
@@ -54,36 +54,82 @@ pub(crate) fn read(profile: &Profile, request: &Request, root: &Root) -> Option<
     let chosen = request.defines.iter().find(|(name, _)| *name == rules.define);
     let chosen = chosen.and_then(|(_, values)| values.first());
     let entries = std::mem::take(&mut contents.entries).into_iter();
-    contents.entries = entries.filter_map(|entry| of_profile(rules, chosen, entry)).collect();
+    contents.entries = entries.flat_map(|entry| of_profile(rules, chosen, entry)).collect();
+    if rules.variables.is_none() && chosen.is_none() && contents.entries.is_empty() {
+        return None;
+    }
     match chosen {
         Some(name) if contents.entries.is_empty() && source.state == SourceState::Read => {
             source.why = format!("no launch profile `{name}` has variables");
         }
         Some(_) => {}
-        None if source.state == SourceState::Read => {
+        None => {
             source.state = SourceState::Unread;
             source.why = format!("{}; `--define {}=NAME` counts them", rules.why, rules.define);
         }
-        None => {}
     }
     Some(Launch { source, contents })
 }
 
-/// A variable of a launch profile as an entry of its own.
-fn of_profile(rules: &LaunchProfiles, chosen: Option<&String>, entry: Entry) -> Option<Entry> {
-    match entry.path.as_slice() {
-        [
-            Segment::Name(group),
-            Segment::Name(name),
-            Segment::Name(variables),
-            Segment::Name(own),
-        ] if *group == rules.group
-            && *variables == rules.variables
-            && chosen.is_none_or(|chosen| chosen == name) =>
-        {
+/// The variables that an entry of the file sets in the chosen launch profile, or in any.
+fn of_profile(rules: &LaunchProfiles, chosen: Option<&String>, entry: Entry) -> Vec<Entry> {
+    let is_chosen = |group: &String, name: &String| {
+        *group == rules.group && chosen.is_none_or(|chosen| chosen == name)
+    };
+    match (entry.path.as_slice(), &rules.variables) {
+        (
+            [Segment::Name(group), Segment::Name(name), Segment::Name(inner), Segment::Name(own)],
+            Some(variables),
+        ) if is_chosen(group, name) && inner == variables => {
             let path = vec![Segment::Name(own.clone())];
-            Some(Entry { path, ..entry })
+            vec![Entry { path, ..entry }]
         }
-        _ => None,
+        ([Segment::Name(group), Segment::Name(name)], None) if is_chosen(group, name) => {
+            let set = set_by_command(entry.value.expose()).into_iter();
+            let variable = |(name, value): (String, String)| Entry {
+                path: vec![Segment::Name(name)],
+                value: Raw::new(value),
+                ..entry.clone()
+            };
+            set.map(variable).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The variables that commands of a shell set before the name of a program: `A=1 cross-env B=2 node x.js`.
+fn set_by_command(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for command in text.split("&&").flat_map(|part| part.split(';')) {
+        let words = command.split_whitespace();
+        let words = words.filter(|word| !matches!(*word, "cross-env" | "env"));
+        let set = words.map_while(|word| word.split_once('='));
+        let is_name = |name: &str| {
+            name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.is_empty()
+        };
+        let set = set.take_while(|(name, _)| is_name(name));
+        found.extend(
+            set.map(|(name, value)| (name.to_owned(), value.trim_matches(['"', '\'']).to_owned())),
+        );
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_before_the_name_of_a_program_are_found() {
+        for (command, expected) in [
+            ("PORT=3000 node x.js --a=b", "PORT=3000"),
+            ("tsc && cross-env NODE_ENV=test LEVEL='debug' jest", "NODE_ENV=test LEVEL=debug"),
+            ("node --env-file=.env x.js", ""),
+        ] {
+            let found = set_by_command(command);
+            let found: Vec<String> =
+                found.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            assert_eq!(found.join(" "), expected, "{command}");
+        }
     }
 }

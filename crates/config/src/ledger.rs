@@ -173,11 +173,10 @@ impl Ledger {
         self.raws[at].share()
     }
 
-    /// The certainty of a value whose winner is in a source: nothing is certain beside a source that
-    /// could not be read.
-    fn certainty(&self, effective: &Effective, has_gap: bool) -> Certainty {
+    /// The certainty of a value: nothing is certain beside a source that could not be read.
+    fn certainty(&self, effective: &Effective) -> Certainty {
         let error = |at: &usize| self.assignments[*at].outcome == Outcome::Unknown;
-        if has_gap || effective.chain.iter().any(error) {
+        if !effective.gaps.is_empty() || effective.chain.iter().any(error) {
             return Certainty::Unknown;
         }
         effective.certainty
@@ -190,9 +189,11 @@ impl Ledger {
         defines: Vec<Defined>,
         mut effective: Vec<Effective>,
     ) -> Configuration {
-        let has_gap = self.sources.iter().any(|source| source.state.is_gap());
+        let is_gap = |at: &usize| self.sources[*at].state.is_gap();
+        let gaps: Vec<usize> = (0..self.sources.len()).filter(is_gap).collect();
         for one in &mut effective {
-            one.certainty = self.certainty(one, has_gap);
+            one.gaps.clone_from(&gaps);
+            one.certainty = self.certainty(one);
         }
         parallel::sort_by(&mut effective, |a, b| a.key.cmp(&b.key));
         let raws = std::mem::take(&mut self.raws);

@@ -288,6 +288,7 @@ impl Proof {
             id: HIDDEN_KNOB,
             severity: Severity::Info,
             key: one.name.clone(),
+            concerns: Vec::new(),
             title: format!("`{function}` asks for `{}`, and nothing sets it.", one.name),
             evidence: evidence.into_iter().collect(),
             why: "The program takes its built-in default.".to_owned(),
@@ -310,6 +311,7 @@ fn never_read(one: &VariableProof) -> ConfigFinding {
         id: NEVER_READ,
         severity: Severity::Medium,
         key: name.clone(),
+        concerns: Vec::new(),
         title: format!("`{name}` is set, and no program read it ({}).", one.grade),
         evidence: vec!["environment".to_owned()],
         why: "Its value was watched from the first instruction to the last, and nobody touched it."

@@ -17,7 +17,7 @@ use crate::position::Position;
 use crate::provenance::{
     Assignment, Certainty, Op, Outcome, Source, SourceKind, SourceState, Variable,
 };
-use crate::resolve::effective;
+use crate::resolve::{by_order, effective};
 use crate::secret;
 use crate::value::{Raw, Redactor};
 use crate::variables::VariableSet;
@@ -34,7 +34,7 @@ pub fn process_configuration(
 ) -> Configuration {
     let sources: Vec<Source> = sets.iter().map(source).collect();
     let (mut assignments, keys) = assignments(sets, redactor);
-    let mut effective = effective(false, &sources, &mut assignments, keys);
+    let mut effective = effective(false, &sources, &mut assignments, keys, &by_order);
     let is_assumed = sets.last().is_some_and(|set| set.state == SourceState::Unread);
     for one in effective.iter_mut().filter(|one| one.certainty == Certainty::Exact && is_assumed) {
         one.certainty = Certainty::Assumed;
@@ -96,7 +96,7 @@ pub fn option_configuration(
         }
         sources.push(source);
     }
-    let effective = effective(false, &sources, &mut assignments, keys);
+    let effective = effective(false, &sources, &mut assignments, keys, &by_order);
     Configuration::new((profile, title), sources, assignments, effective)
 }
 
@@ -120,6 +120,7 @@ fn source(set: &VariableSet) -> Source {
         layer: layer.to_owned(),
         state: set.state,
         why: set.why.clone(),
+        at: None,
         sha256: None,
         bytes: 0,
         modified: None,

@@ -116,6 +116,8 @@ pub struct Source {
     pub state: SourceState,
     /// Why it is in that state, and what is odd about it; empty if there is nothing to say.
     pub why: String,
+    /// Where it is malformed; none of other sources.
+    pub at: Option<Position>,
     /// The hash of its bytes in hexadecimal digits; none if they were not read.
     pub sha256: Option<String>,
     /// Its size in bytes; 0 if it was not read.
@@ -182,6 +184,8 @@ labels! {
         Unread = "unread",
         /// It depends on something that is not known.
         Unknown = "unknown",
+        /// No value: the program, or the compose file, asks for the key here.
+        Requested = "requested",
     }
 }
 
@@ -282,6 +286,9 @@ pub struct Effective {
     pub chain: Vec<usize>,
     /// How sure the winner is.
     pub certainty: Certainty,
+    /// The sources that were not read and may set the key to another value: indexes of
+    /// [`crate::Configuration::sources`].
+    pub gaps: Vec<usize>,
 }
 
 /// A variable of an environment, and what a program makes of it.

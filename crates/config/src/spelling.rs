@@ -15,7 +15,7 @@ const SHORTEST: usize = 4;
 /// Names with fewer letters may differ in what people swap or repeat alone.
 const LONG: usize = 6;
 /// Words that may be slipped in: one letter each.
-const MOST_WORDS: usize = 2;
+pub(crate) const MOST_WORDS: usize = 2;
 
 /// How many slips make one name of the other; none if it is the same name, or another one altogether.
 pub(crate) fn slips(name: &str, asked: &str) -> Option<usize> {

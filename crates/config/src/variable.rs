@@ -14,6 +14,7 @@ fn source(layer: &str, name: &str) -> Source {
         layer: layer.to_owned(),
         state: SourceState::Read,
         why: String::new(),
+        at: None,
         sha256: None,
         bytes: 0,
         modified: None,

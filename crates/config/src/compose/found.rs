@@ -66,6 +66,6 @@ impl Found {
 }
 
 /// The key of a value for `${...}`.
-pub(super) fn outside_key(name: &str) -> String {
+pub(crate) fn outside_key(name: &str) -> String {
     format!("${{{name}}}")
 }

@@ -15,6 +15,7 @@ pub(super) fn source(image: &ServiceImage) -> Held {
         layer: "image".to_owned(),
         state: SourceState::Read,
         why: String::new(),
+        at: None,
         sha256: None,
         bytes: 0,
         modified: None,

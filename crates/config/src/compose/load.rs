@@ -170,7 +170,7 @@ pub(super) fn with_sound_templates((mut source, mut contents): Held, all: bool) 
         (all || entry.template) && expand(entry.value.expose(), &|_| None).malformed
     };
     if let Some(entry) = contents.entries.iter().find(is_malformed) {
-        source.state = SourceState::Unparsable;
+        (source.state, source.at) = (SourceState::Unparsable, Some(entry.at));
         source.why =
             format!("line {}, column {}: a malformed `${{...}}`", entry.at.line, entry.at.column);
         contents = Contents::default();

@@ -18,12 +18,16 @@ mod image;
 mod include;
 mod load;
 mod oddities;
+mod requests;
 mod scope;
 mod service_profiles;
 mod values;
 
+use std::ops::Range;
+
 use self::clear::{Idle, Removed};
-use self::found::{Found, outside_key};
+use self::found::Found;
+pub(crate) use self::found::outside_key;
 use self::oddities::{lost_parts, template_oddities};
 use self::scope::{Outside, Scope};
 use self::values::{
@@ -31,9 +35,9 @@ use self::values::{
 };
 use crate::configuration::Configuration;
 use crate::profile::Profile;
-use crate::provenance::{Assignment, Certainty, Outcome, Source, SourceState, Variable};
+use crate::provenance::{Assignment, Op, Outcome, Source, SourceState, Variable};
 use crate::readers::{Contents, Entry, Segment};
-use crate::resolve::effective;
+use crate::resolve::{by_order, effective};
 use crate::sources::ServiceImage;
 use crate::value::Redactor;
 
@@ -132,6 +136,7 @@ pub(crate) fn resolve(
     env_file_values(&mut found, &project, &declared, env_start);
     declared_values(&mut found, &project, &declared, compose_start);
     idle_tags(&mut found, &project, compose_start);
+    requests::add(&mut found, &project, &declared, compose_start);
     template_oddities(&mut found, &project, compose_start);
     for (at, (_, contents)) in project.dotenv.iter().enumerate() {
         lost_parts(project.outside(), contents, dotenv_start + at, &mut found);
@@ -143,7 +148,7 @@ pub(crate) fn resolve(
     }
     service_profiles::apply(&project, &mut found);
 
-    let Project { compose, dotenv, shell, env_files, scopes, image, .. } = project;
+    let Project { compose, dotenv, shell, env_files, scopes, image, of_services, .. } = project;
     let others = shell.as_ref().map_or(0, |(_, contents)| {
         contents.entries.iter().filter(|entry| !mentioned.contains(name_of(entry))).count()
     });
@@ -157,23 +162,46 @@ pub(crate) fn resolve(
     }
     let sources: Vec<Source> = held.into_iter().map(|(source, _)| source).collect();
     let mut assignments = found.assignments;
-    let mut effective = effective(profile.assumed, &sources, &mut assignments, found.keys);
-    if sources.iter().any(|source| source.state.is_gap()) {
-        // Compose starts nothing then; a value for `${...}` may be in the file that cannot be read.
-        effective.iter_mut().for_each(|effective| effective.certainty = Certainty::Unknown);
-    }
-    let variables = assignments.iter().filter(|one| *one.key == *outside_key(&one.written));
-    let variable = |one: &Assignment| {
-        let mut variable = Variable::of(one);
-        variable.key = variable.key.filter(|_| one.outcome != Outcome::NeverApplied);
-        variable
-    };
-    let variables = variables.map(variable).collect();
+    let env_files = EnvFiles { sources: env_start..compose_start, of_services };
+    let may_set = |gap, winner, key: &str| env_files.may_set(gap, winner, key);
+    let effective = effective(profile.assumed, &sources, &mut assignments, found.keys, &may_set);
     Configuration {
-        variables,
+        variables: variables(&assignments),
         oddities,
         other_variables: others,
         asked: mentioned.into_iter().map(|name| (name.clone(), outside_key(&name))).collect(),
         ..Configuration::from_profile(profile, sources, assignments, effective)
     }
+}
+
+/// The files of variables that services name.
+struct EnvFiles {
+    /// Their indexes of all sources.
+    sources: Range<usize>,
+    /// Which of them each service names.
+    of_services: Vec<(String, usize)>,
+}
+
+impl EnvFiles {
+    /// Whether a source that was not read may set a key. A file of variables belongs to the services that name
+    /// it. A value for `${...}`, or a service that is extended, may be in any other file.
+    fn may_set(&self, gap: usize, winner: Option<usize>, key: &str) -> bool {
+        let is_own = |(service, file): &(String, usize)| {
+            let of_service = key.strip_prefix(service.as_str());
+            self.sources.start + file == gap && of_service.is_some_and(|rest| rest.starts_with('.'))
+        };
+        let is_env_file = self.sources.contains(&gap);
+        !is_env_file || by_order(gap, winner, key) && self.of_services.iter().any(is_own)
+    }
+}
+
+/// One row a value, in the order of sources.
+fn variables(assignments: &[Assignment]) -> Vec<Variable> {
+    let sets = |one: &&Assignment| one.outcome != Outcome::Requested && one.op != Op::Delete;
+    let variable = |one: &Assignment| {
+        let mut variable = Variable::of(one);
+        variable.key = variable.key.filter(|_| one.outcome != Outcome::NeverApplied);
+        variable
+    };
+    assignments.iter().filter(sets).map(variable).collect()
 }

@@ -121,6 +121,7 @@ fn finding(drift: &Drift, (from, to): (usize, usize), name: &str, change: Change
         id: if misses { WORKER_MISSES } else { DRIFT },
         severity,
         key: name.to_owned(),
+        concerns: Vec::new(),
         title,
         evidence: vec![before.name.clone(), after.name.clone()],
         why,
@@ -177,6 +178,7 @@ fn other_hash(drift: &Drift) -> ConfigFinding {
         id: DRIFT,
         severity: Severity::Medium,
         key: String::new(),
+        concerns: Vec::new(),
         title: format!("The {} was made from another configuration than the compose file has now.", drift.subject),
         evidence: vec![super::CONFIG_HASH_LABEL.to_owned()],
         why: "Compose keeps a hash of a service's configuration in a label, and it is another one now."

@@ -88,6 +88,7 @@ fn environment(layer: &str, state: SourceState, why: String) -> Source {
         layer: layer.to_owned(),
         state,
         why,
+        at: None,
         sha256: None,
         bytes: 0,
         modified: None,

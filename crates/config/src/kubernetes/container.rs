@@ -25,8 +25,8 @@ pub(super) struct Found {
     pub(super) variables: BTreeSet<String>,
     /// Sources that the manifests refer to and no file has; their indexes follow those of the collection.
     pub(super) missing: Vec<Source>,
-    /// Starts of the keys of containers that do not start.
-    pub(super) blocked: BTreeSet<String>,
+    /// Starts of the keys of containers that do not start, each with the objects that no file has.
+    pub(super) blocked: BTreeMap<String, BTreeSet<String>>,
     /// Keys whose value depends on which of two objects of one name is applied.
     pub(super) assumed: BTreeSet<String>,
     /// Sources of ConfigMaps and Secrets that nothing uses.
@@ -104,7 +104,7 @@ impl<'a> Resolver<'a> {
             keys: Vec::new(),
             variables: BTreeSet::new(),
             missing: Vec::new(),
-            blocked: BTreeSet::new(),
+            blocked: BTreeMap::new(),
             assumed: BTreeSet::new(),
             unused: Vec::new(),
             oddities: Vec::new(),
@@ -343,7 +343,7 @@ impl<'a> Resolver<'a> {
             } else if objects.is_empty() {
                 Outcome::Unknown
             } else {
-                self.found.blocked.insert(environment.start.clone());
+                self.found.blocked.entry(environment.start.clone()).or_default();
                 Outcome::NoTarget
             };
             let shown = self.redactor.value(&one.name, &Raw::default());
@@ -402,10 +402,11 @@ impl<'a> Resolver<'a> {
         (kind, name): (&Kind, &str),
         (at, optional): (Position, bool),
     ) {
-        if !optional {
-            self.found.blocked.insert(environment.start.clone());
-        }
         let path = format!("{}/{}", kind.word(), secret::name(name));
+        if !optional {
+            let missing = self.found.blocked.entry(environment.start.clone()).or_default();
+            missing.insert(path.clone());
+        }
         let file = &self.collection.sources[environment.workload.source].name;
         let user = format!("{} ({file}:{})", environment.workload.id.path(), at.line);
         let near = self.nearest_object(kind, name);
@@ -427,6 +428,7 @@ impl<'a> Resolver<'a> {
                 name: path,
                 state,
                 why,
+                at: None,
                 sha256: None,
                 bytes: 0,
                 modified: None,

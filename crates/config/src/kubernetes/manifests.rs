@@ -95,6 +95,7 @@ fn unread_source(file: &str, state: SourceState, why: String) -> Source {
         layer: "manifest".to_owned(),
         state,
         why,
+        at: None,
         sha256: None,
         bytes: 0,
         modified: None,

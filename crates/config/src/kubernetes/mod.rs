@@ -78,15 +78,15 @@ pub(crate) fn inspect(profile: &Profile, request: &Request, redactor: Redactor) 
     }
     let oddities = found.oddities.into_iter().map(|(source, oddity)| (order[&source], oddity));
     let oddities = oddities.collect();
-    // What a missing source means is known by container: it takes nothing from the others.
-    let whole: Vec<Source> = sources
-        .iter()
-        .map(|source| Source { state: SourceState::Read, ..source.clone() })
-        .collect();
-    let mut effective = effective(false, &whole, &mut found.assignments, found.keys);
+    // A missing object takes nothing from other containers.
+    let may_set = |gap: usize, _, key: &str| {
+        let mut containers = blocked.iter().filter(|(start, _)| key.starts_with(start.as_str()));
+        containers.any(|(_, missing)| missing.contains(&sources[gap].name))
+    };
+    let mut effective = effective(false, &sources, &mut found.assignments, found.keys, &may_set);
     for one in &mut effective {
         let is_of = |container: &String| one.key.starts_with(container.as_str());
-        if blocked.iter().any(is_of) {
+        if blocked.keys().any(is_of) {
             one.certainty = Certainty::Unknown;
         } else if one.certainty == Certainty::Exact && assumed.contains(one.key.as_str()) {
             one.certainty = Certainty::Assumed;

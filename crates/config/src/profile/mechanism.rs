@@ -20,7 +20,7 @@ pub enum Replaces {
     Trees,
 }
 
-/// Code that asks for variables by name.
+/// Code that asks for keys or variables by name.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Asks {
@@ -28,10 +28,27 @@ pub struct Asks {
     pub ends: Vec<String>,
     /// Folders that are not looked into, besides hidden ones.
     pub skip: Vec<String>,
-    /// What stands right before a name, such as `process.env.`.
+    /// What stands right before a name, such as `process.env.`. `*` is any text of the same line.
     pub words: Vec<String>,
+    /// How keys start whose other part stands behind a word, by the word.
+    #[serde(default)]
+    pub below: BTreeMap<String, String>,
+    /// What stands right before the name of a group of keys.
+    #[serde(default)]
+    pub groups: Vec<String>,
+    /// What stands between a group and a key in it.
+    #[serde(default)]
+    pub separator: String,
+    /// The object that has the variables: `const { NAME } = OBJECT` asks for NAME.
+    pub object: Option<String>,
+    /// What a name may have besides letters, digits and `_`.
+    #[serde(default)]
+    pub letters: String,
     /// What stands between a name and its default, such as `||`.
+    #[serde(default)]
     pub defaults: Vec<String>,
+    /// What ends a default; none: a default is a literal.
+    pub default_end: Option<String>,
     /// How names must start.
     #[serde(default)]
     pub start: String,
@@ -109,8 +126,9 @@ pub struct LaunchProfiles {
     pub format: Option<Format>,
     /// The group that has a group for each launch profile.
     pub group: String,
-    /// The group in it that has the variables.
-    pub variables: String,
+    /// The group in it that has the variables; none: the launch profile is a command of a shell, which sets them
+    /// before the program's name.
+    pub variables: Option<String>,
     /// The define that chooses a launch profile.
     pub define: String,
     /// Why they do not count without it, in words.

@@ -89,6 +89,9 @@ pub struct Keys {
     /// First parts of keys that programs know without a file.
     #[serde(default)]
     pub first: Vec<String>,
+    /// Keys that the framework itself reads, those that are written most often.
+    #[serde(default)]
+    pub known: Vec<String>,
 }
 
 impl Default for Keys {
@@ -100,6 +103,7 @@ impl Default for Keys {
             invariant_culture: false,
             replaces: Replaces::default(),
             first: Vec::new(),
+            known: Vec::new(),
         }
     }
 }
@@ -262,6 +266,8 @@ pub struct Profile {
     /// The kind of rules.
     #[serde(default)]
     pub dialect: Dialect,
+    /// What does not start with a file that is malformed, or missing and not optional; none: it starts.
+    pub refused_by: Option<String>,
     /// Whether the order of layers is a guess, because no program says it.
     #[serde(default)]
     pub assumed: bool,

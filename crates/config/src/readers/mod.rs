@@ -166,6 +166,13 @@ pub(crate) const KEEPS_QUOTES: &str = "keeps its quotes: they are part of the va
 /// Of a value that ends in a blank.
 pub(crate) const KEEPS_BLANK: &str = "ends in a blank, which is part of the value here";
 
+/// Of a file that starts with the bytes of a byte order mark.
+pub(crate) const BYTE_ORDER_MARK: &str = "starts with a byte order mark";
+/// Of a file in another encoding.
+pub(crate) const UTF16: &str = "is UTF-16";
+/// Of a file in an encoding that is not known.
+pub(crate) const NOT_UTF8: &str = "is not UTF-8";
+
 /// Of a value that ends in a blank which its quotes keep.
 pub(crate) const QUOTED_BLANK: &str = "ends in a blank within its quotes";
 
@@ -279,6 +286,14 @@ pub enum Unreadable {
 }
 
 impl Unreadable {
+    /// Where it is malformed.
+    pub(crate) fn at(&self) -> Option<Position> {
+        match self {
+            Self::Syntax { at, .. } => Some(*at),
+            Self::TooLarge(_) => None,
+        }
+    }
+
     /// Malformed here. What a parser quotes of the text is left out of its message.
     fn syntax(at: Position, message: &str) -> Self {
         Self::Syntax { at, reason: without_quotes(message) }
@@ -347,7 +362,7 @@ pub(crate) fn decode(format: Format, bytes: &[u8]) -> Result<(String, Vec<Oddity
     let odd = |what| vec![Oddity { at: Position::START, name: String::new(), what }];
     if let Some(rest) = bytes.strip_prefix(b"\xef\xbb\xbf") {
         let (text, _) = decode(format, rest)?;
-        let found = if format.is_env() { odd("starts with a byte order mark") } else { Vec::new() };
+        let found = if format.is_env() { odd(BYTE_ORDER_MARK) } else { Vec::new() };
         return Ok((text, found));
     }
     let wide = |from: fn([u8; 2]) -> u16| {
@@ -355,8 +370,8 @@ pub(crate) fn decode(format: Format, bytes: &[u8]) -> Result<(String, Vec<Oddity
         String::from_utf16_lossy(&pairs.iter().map(|pair| from(*pair)).collect::<Vec<_>>())
     };
     match bytes {
-        [0xff, 0xfe, ..] => return Ok((wide(u16::from_le_bytes), odd("is UTF-16"))),
-        [0xfe, 0xff, ..] => return Ok((wide(u16::from_be_bytes), odd("is UTF-16"))),
+        [0xff, 0xfe, ..] => return Ok((wide(u16::from_le_bytes), odd(UTF16))),
+        [0xfe, 0xff, ..] => return Ok((wide(u16::from_be_bytes), odd(UTF16))),
         _ => {}
     }
     // `java.util.Properties.load` reads ISO 8859-1, in which each byte is the character of its number.
@@ -366,7 +381,7 @@ pub(crate) fn decode(format: Format, bytes: &[u8]) -> Result<(String, Vec<Oddity
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok((text.to_owned(), Vec::new())),
         Err(_) if format.is_env() => {
-            Ok((String::from_utf8_lossy(bytes).into_owned(), odd("is not UTF-8")))
+            Ok((String::from_utf8_lossy(bytes).into_owned(), odd(NOT_UTF8)))
         }
         Err(error) => {
             let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);

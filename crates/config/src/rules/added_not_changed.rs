@@ -65,6 +65,7 @@ fn finding(
         id: ID,
         severity: Severity::High,
         key: key.to_owned(),
+        concerns: Vec::new(),
         title: format!(
             "The patch of `{what}` adds a second element instead of changing the first."
         ),

@@ -6,13 +6,23 @@ use culprit_model::Severity;
 
 use super::blank_interpolation;
 use crate::configuration::{ConfigFinding, Configuration};
-use crate::readers::{CUT, KEEPS_BLANK, KEEPS_QUOTES, NOT_SET_IN_PART, Oddity, QUOTED_BLANK};
+use crate::provenance::{Source, SourceKind};
+use crate::readers::{
+    BYTE_ORDER_MARK, CUT, KEEPS_BLANK, KEEPS_QUOTES, NOT_SET_IN_PART, NOT_UTF8, Oddity,
+    QUOTED_BLANK, UTF16,
+};
 
 pub(super) const ID: &str = "config-bad-env-file-value";
 
+/// Whether a source is a list of `NAME=value`, which several readers read, each in its own way.
+fn is_of_variables(source: &Source) -> bool {
+    use SourceKind::{ComposeEnvFile, Dotenv, DotenvInterpolation};
+    matches!(source.kind, ComposeEnvFile | Dotenv | DotenvInterpolation)
+}
+
 /// What to do with a line.
-fn fix(oddity: &Oddity) -> String {
-    let name = &oddity.name;
+fn fix(source: &Source, oddity: &Oddity) -> String {
+    let (name, file) = (&oddity.name, &source.name);
     match oddity.what {
         CUT => format!("Put the value in quotes: `{name}=\"...\"`."),
         NOT_SET_IN_PART => {
@@ -20,39 +30,54 @@ fn fix(oddity: &Oddity) -> String {
                 "Write `$$` for a dollar sign, or put the value in single quotes: `{name}='...'`."
             )
         }
-        KEEPS_QUOTES => {
-            "Remove the quotes; in a list of YAML, put them around the whole item.".to_owned()
+        KEEPS_QUOTES if source.kind == SourceKind::ComposeEnvironment => {
+            format!("Put the quotes around the whole item: `- \"{name}=...\"`.")
         }
+        KEEPS_QUOTES => "Remove the quotes.".to_owned(),
         KEEPS_BLANK => "Remove the blank at the end of the line.".to_owned(),
         QUOTED_BLANK => "Remove the blank before the closing quote, if it is not meant.".to_owned(),
-        _ => "Write the line as plain `NAME=value`, in UTF-8 without a byte order mark.".to_owned(),
+        BYTE_ORDER_MARK | UTF16 | NOT_UTF8 => {
+            format!("Save `{file}` in UTF-8, without a byte order mark.")
+        }
+        _ if is_of_variables(source) => "Write the line as plain `NAME=value`.".to_owned(),
+        _ => format!("Correct line {} of `{file}`.", oddity.at.line),
+    }
+}
+
+/// What follows from a line.
+fn effect(source: &Source, oddity: &Oddity) -> &'static str {
+    match oddity.what {
+        QUOTED_BLANK => {
+            "A program that compares the text, or reads a number, meets the blank, too."
+        }
+        KEEPS_QUOTES if source.kind == SourceKind::ComposeEnvironment => {
+            "YAML removes quotes around a whole item of a list, and no others."
+        }
+        _ if is_of_variables(source) => "Other readers of such files take the line in another way.",
+        _ => "The program takes the line in another way than it looks.",
     }
 }
 
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
     let odd = configuration.oddities.iter();
     let odd = odd.filter(|(_, oddity)| !blank_interpolation::is_reference(oddity));
-    odd.map(|(source, oddity)| {
-        let file = &configuration.sources[*source].name;
+    odd.map(|(at, oddity)| {
+        let source = &configuration.sources[*at];
+        let file = &source.name;
         let subject = match oddity.name.as_str() {
             "" => format!("`{file}`"),
             name => format!("`{name}` in `{file}`"),
         };
-        let (severity, why) = match oddity.what {
-            QUOTED_BLANK => (
-                Severity::Low,
-                "A program that compares the text, or reads a number, meets the blank, too.",
-            ),
-            _ => (Severity::Medium, "Other readers of such files take the line in another way."),
-        };
+        let severity = if oddity.what == QUOTED_BLANK { Severity::Low } else { Severity::Medium };
         ConfigFinding {
             id: ID,
             severity,
             key: oddity.name.clone(),
+            concerns: configuration.keys_at(*at, oddity.at),
             title: format!("{subject} {}.", oddity.what),
             evidence: vec![format!("{file}:{}", oddity.at.line)],
-            why: why.to_owned(),
-            fix: vec![fix(oddity)],
+            why: effect(source, oddity).to_owned(),
+            fix: vec![fix(source, oddity)],
         }
     })
     .collect()

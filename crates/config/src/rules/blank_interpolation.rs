@@ -18,6 +18,7 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
             id: ID,
             severity,
             key: oddity.name.clone(),
+            concerns: configuration.keys_at(*source, oddity.at),
             title: format!("`{}` {}.", oddity.name, oddity.what),
             evidence: vec![format!("{file}:{}", oddity.at.line)],
             why: why.to_owned(),

@@ -23,6 +23,7 @@ fn of_choice(
         id: ID,
         severity: Severity::Medium,
         key: variable.clone(),
+        concerns: Vec::new(),
         title: format!(
             "`{}` is `{given}`, and `{file}` is not read: only the case differs.",
             choice.define
@@ -60,6 +61,7 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
                 id: ID,
                 severity: Severity::Medium,
                 key: other.key.to_string(),
+                concerns: vec![first.key.to_string()],
                 title: format!(
                     "`{}` and `{}` are two keys: case matters here.",
                     first.key, other.key

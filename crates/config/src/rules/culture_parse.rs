@@ -23,6 +23,7 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
             id: ID,
             severity: Severity::Medium,
             key: effective.key.to_string(),
+            concerns: Vec::new(),
             title: format!("The value of `{}` {what}.", effective.key),
             evidence: vec![configuration.place(winner)],
             why: "The invariant culture refuses it, or the language of the user decides."

@@ -5,7 +5,7 @@
 use culprit_model::Severity;
 
 use crate::configuration::{ConfigFinding, Configuration};
-use crate::provenance::{Op, SourceKind, SourceState};
+use crate::provenance::{Assignment, Op, Outcome, SourceKind, SourceState};
 
 pub(super) const ID: &str = "config-duplicate-key";
 
@@ -26,7 +26,10 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
             // `+=` makes its value from the one before; a source that does not count can hold variants of
             // which one is chosen.
             let is_made = second.op == Op::Add || source.state != SourceState::Read;
-            if is_made || [first, second].iter().any(|one| one.outcome.is_never_applied()) {
+            let sets_nothing = |one: &&Assignment| {
+                one.outcome.is_never_applied() || one.outcome == Outcome::Requested
+            };
+            if is_made || [first, second].iter().any(sets_nothing) {
                 continue;
             }
             let same = first.value.equals(&second.value);
@@ -34,6 +37,7 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
                 id: ID,
                 severity: if same { Severity::Info } else { Severity::Medium },
                 key: effective.key.to_string(),
+                concerns: Vec::new(),
                 title: format!("`{}` is set twice in `{}`.", effective.key, source.name),
                 evidence: vec![configuration.place(first), configuration.place(second)],
                 why: "Most programs take the later line; some refuse the file.".to_owned(),

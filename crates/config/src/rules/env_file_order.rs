@@ -74,6 +74,7 @@ fn finding(
         id: ID,
         severity: if is_shared { Severity::Medium } else { Severity::Info },
         key: pairs.first().map_or_else(String::new, |(_, winner)| winner.key.to_string()),
+        concerns: pairs.iter().map(|(_, winner)| winner.key.to_string()).collect(),
         title: format!(
             "For `{service}`, `{later}` beats `{earlier}`, which has other values of {}.",
             names.join(", ")

@@ -10,6 +10,7 @@ mod case_mismatch;
 mod culture_parse;
 mod duplicate_key;
 mod env_file_order;
+mod near_miss_group;
 mod near_miss_name;
 mod never_applied;
 mod never_true;
@@ -18,6 +19,7 @@ mod optional_source_failed;
 mod page;
 mod pages;
 mod shadowed;
+mod start_fails;
 mod target_missing;
 mod undefined_order;
 mod undefined_rule;
@@ -33,6 +35,7 @@ pub use pages::PAGES;
 
 /// The rules: the stable identifier, and what a finding of it says.
 pub const RULES: &[(&str, &str)] = &[
+    (start_fails::ID, "A file is malformed or missing, and the program does not start without it."),
     (never_applied::ID, "A variable is set, and nothing takes its value."),
     (near_miss_name::ID, "A name sets a key that nothing else knows, and is almost a known one."),
     (duplicate_key::ID, "One source sets a key twice."),
@@ -66,15 +69,19 @@ pub const RULES: &[(&str, &str)] = &[
     (observation::HIDDEN_KNOB, "A program asks for a variable that nothing sets."),
 ];
 
-/// Variables that may be meant to set another key: the key that each sets, and the one that may be meant.
-pub(crate) fn nearest_keys(configuration: &Configuration) -> BTreeMap<String, String> {
+/// Variables that may be meant to set another key: the source and the name of each, and what may be meant.
+pub(crate) fn nearest_names(configuration: &Configuration) -> BTreeMap<(usize, String), String> {
     let near = near_miss_name::near_misses(configuration).into_iter();
-    near.map(|(one, known)| (one.key.to_string(), known.key.to_string())).collect()
+    let pair = |one: near_miss_name::NearMiss<'_>| {
+        ((one.slip.source, one.slip.written.to_string()), one.meant_name().to_owned())
+    };
+    near.map(pair).collect()
 }
 
 /// The findings of a configuration, the worst first, then by rule and key.
 pub(crate) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
-    let rules: [fn(&Configuration) -> Vec<ConfigFinding>; 16] = [
+    let rules: [fn(&Configuration) -> Vec<ConfigFinding>; 17] = [
+        start_fails::find,
         never_applied::find,
         near_miss_name::find,
         duplicate_key::find,
@@ -93,6 +100,9 @@ pub(crate) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
         undefined_order::find,
     ];
     let mut findings: Vec<_> = rules.iter().flat_map(|rule| rule(configuration)).collect();
+    near_miss_name::merge_effects(&mut findings, |id| {
+        matches!(id, never_applied::ID | blank_interpolation::ID)
+    });
     findings.sort_by(|a, b| {
         let rank = |finding: &ConfigFinding| (Reverse(finding.severity), finding.id);
         rank(a).cmp(&rank(b)).then_with(|| (&a.key, &a.evidence).cmp(&(&b.key, &b.evidence)))

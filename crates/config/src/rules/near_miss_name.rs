@@ -1,147 +1,292 @@
-//! A name sets a key that no other source knows, and is almost the name of a known key.
+//! A name sets a key that no other source knows, and is almost the name of another one.
 //!
-//! Not reported: names that differ only in digits (`server1`, `server2`), short names, and keys that
-//! the same source has beside each other, because they are two on purpose.
+//! What the code, a compose file or the framework asks for is the right name, and the other one the slip. Of two
+//! names that nothing asks for, nothing says which one is right: the finding names both places.
+//!
+//! Not reported: names that differ only in digits (`server1`, `server2`), and names that the same source sets
+//! beside each other, because they are two on purpose.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::Severity;
 
+use super::near_miss_group;
 use crate::configuration::{ConfigFinding, Configuration};
-use crate::provenance::{Assignment, Outcome, Variable};
+use crate::provenance::{Assignment, Effective, Outcome, SourceKind, Variable};
 use crate::resolve::bare;
+use crate::spelling::{MOST_WORDS, slips};
 
 pub(super) const ID: &str = "config-near-miss-name";
 
-/// Edits between two names that are taken for a slip: one letter wrong, missing, too many, or two
-/// swapped, and one more. Half of it misses `Conection__Strng`; at three, plain words meet.
-const MOST_EDITS: usize = 2;
-/// Names that are shorter are near to too many others.
-const SHORTEST: usize = 8;
+/// What follows where both names have a value.
+const OWN_NAME: &str = "A program takes every spelling for a name of its own.";
 
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
     let near = near_misses(configuration);
     let mut findings: Vec<ConfigFinding> =
-        near.iter().map(|(one, known)| finding(configuration, one, known)).collect();
-    let is_open = |one: &&Variable| near.iter().all(|(other, _)| other.written != *one.name);
+        near.iter().map(|one| finding(configuration, one)).collect();
+    let is_open = |one: &&Variable| near.iter().all(|other| other.slip.written != *one.name);
     let variables = configuration.variables.iter().filter(is_open);
     findings.extend(variables.filter_map(|one| misspelled(configuration, one)));
+    findings.extend(near_miss_group::find(configuration));
     findings
 }
 
 /// A variable whose name is almost one that the profile or a source asks for.
 fn misspelled(configuration: &Configuration, one: &Variable) -> Option<ConfigFinding> {
-    let asked = one.nearest.as_ref().filter(|near| configuration.asked.contains_key(*near))?;
+    let near = one.nearest.as_ref()?;
+    let (asked, key) = configuration.asked.get_key_value(near)?;
     let name = &one.name;
+    let requests = configuration.effective.iter().filter(|other| *other.key == *key);
+    let requests = requests.flat_map(|other| requests_of(configuration, other));
+    let places = requests.map(|request| configuration.place(request));
+    let source = configuration.sources[one.source].name.clone();
     Some(ConfigFinding {
         id: ID,
         severity: Severity::Medium,
         key: name.clone(),
+        concerns: vec![key.clone(), asked.clone()],
         title: format!("`{name}` is set, and nothing asks for it; `{asked}` is almost the same."),
-        evidence: vec![configuration.sources[one.source].name.clone()],
-        why: "A name that differs in one character is the name of another variable.".to_owned(),
+        evidence: [source].into_iter().chain(places).collect(),
+        why: OWN_NAME.to_owned(),
         fix: vec![format!("Rename `{name}` to `{asked}`, if this is meant.")],
     })
 }
 
-/// A key with the sources that set it.
+/// A name that is almost another one.
+pub(super) struct NearMiss<'a> {
+    /// What sets a key that no other source knows.
+    pub(super) slip: &'a Assignment,
+    /// The key that may be meant.
+    pub(super) meant: &'a str,
+    /// What sets that key; none if nothing does.
+    set_by: Option<&'a Assignment>,
+    known_by: KnownBy<'a>,
+}
+
+impl NearMiss<'_> {
+    /// The name that may be meant: as it is asked for, else the key.
+    pub(super) fn meant_name(&self) -> &str {
+        match self.known_by {
+            KnownBy::Request(request) => request.written.as_str(),
+            KnownBy::Framework | KnownBy::Source(_) => self.meant,
+        }
+    }
+}
+
+/// What knows the key that may be meant.
+#[derive(Clone, Copy)]
+enum KnownBy<'a> {
+    /// The code or a compose file asks for it here.
+    Request(&'a Assignment),
+    /// It is a key of the framework itself.
+    Framework,
+    /// A weaker source sets it, and nothing is known to ask for it.
+    Source(&'a Assignment),
+}
+
+/// A key with what is known of it.
 struct Name<'a> {
-    /// The weakest assignment that counts.
-    first: &'a Assignment,
+    key: &'a str,
+    /// The part of the key that belongs to a service or container, whose keys are no slips of another's.
+    owner: &'a str,
+    /// The weakest assignment that gives it a value.
+    first: Option<&'a Assignment>,
+    /// The sources that give it a value.
     sources: BTreeSet<usize>,
-    /// The key without what separates its parts: `A__B` and `A_B` have the same letters.
-    bare: String,
-    /// Which characters it has, to tell apart at once what is not near.
+    /// What asks for it, first the code.
+    asked_by: Option<KnownBy<'a>>,
+    /// How many letters and digits it has.
+    length: usize,
+    /// Which letters and digits it has, to tell apart at once what is not near.
     letters: u64,
 }
 
-/// Assignments of keys that no other source knows, each with one of the key that may be meant.
-pub(super) fn near_misses(configuration: &Configuration) -> Vec<(&Assignment, &Assignment)> {
+/// The requests of a key.
+fn requests_of<'a>(
+    configuration: &'a Configuration,
+    effective: &'a Effective,
+) -> impl Iterator<Item = &'a Assignment> {
+    let chain = effective.chain.iter().map(|at| &configuration.assignments[*at]);
+    // Code that has a default for a key asks for it, too.
+    chain.filter(|one| {
+        let is_code = configuration.sources[one.source].kind == SourceKind::CodeDefault;
+        one.outcome == Outcome::Requested || is_code
+    })
+}
+
+impl<'a> Name<'a> {
+    fn new(configuration: &'a Configuration, effective: &'a Effective) -> Self {
+        let chain = effective.chain.iter().map(|at| &configuration.assignments[*at]);
+        let sets = |one: &&Assignment| !matches!(one.outcome, Outcome::Unread | Outcome::Requested);
+        let setters: Vec<&Assignment> = chain.filter(sets).collect();
+        let first = setters.first().copied();
+        let key = effective.key.as_str();
+        let owner = first.and_then(|first| key.strip_suffix(first.written.as_str()));
+        let request = requests_of(configuration, effective).next().map(KnownBy::Request);
+        let is_of_framework = configuration.framework_keys.iter().any(|known| known == key);
+        let asked_by = request.or(is_of_framework.then_some(KnownBy::Framework));
+        let sources = setters.iter().map(|one| one.source).collect();
+        Self { owner: owner.unwrap_or_default(), first, sources, asked_by, ..Self::of_key(key) }
+    }
+
+    /// A key that nothing sets.
+    fn of_key(key: &'a str) -> Self {
+        let bare = bare(key);
+        Self {
+            key,
+            owner: "",
+            first: None,
+            sources: BTreeSet::new(),
+            asked_by: Some(KnownBy::Framework),
+            length: bare.len(),
+            letters: bare.bytes().fold(0, |letters, byte| letters | 1 << (byte % 64)),
+        }
+    }
+
+    /// The key without what it belongs to.
+    fn own(&self) -> &'a str {
+        &self.key[self.owner.len()..]
+    }
+
+    /// The assignment that may be a slip: of the one source that sets the key, where nothing asks for it.
+    fn slip(&self) -> Option<&'a Assignment> {
+        let is_lone = self.sources.len() == 1 && self.asked_by.is_none();
+        let counts =
+            |one: &&Assignment| matches!(one.outcome, Outcome::Won | Outcome::NeverApplied);
+        self.first.filter(|_| is_lone).filter(counts)
+    }
+
+    /// What knows this key, if another name may be a slip of it.
+    fn known_to(&self, slip: &Assignment) -> Option<KnownBy<'a>> {
+        if self.sources.contains(&slip.source) {
+            return None;
+        }
+        let is_weaker =
+            |first: &&Assignment| first.source < slip.source && slip.outcome == Outcome::Won;
+        self.asked_by.or_else(|| self.first.filter(is_weaker).map(KnownBy::Source))
+    }
+
+    /// How many slips make the other name of this one, as [`slips`].
+    fn slips(&self, other: &Self) -> Option<usize> {
+        // A slip changes which characters there are by at most two.
+        let differing = (self.letters ^ other.letters).count_ones() as usize;
+        let may_be = differing <= 2 * MOST_WORDS && self.owner == other.owner;
+        may_be.then(|| slips(self.own(), other.own())).flatten()
+    }
+}
+
+/// The names that are almost another one, each with that one.
+pub(super) fn near_misses(configuration: &Configuration) -> Vec<NearMiss<'_>> {
     // Only names of the same first letter are compared: a slip there is rare.
     let mut by_letter: BTreeMap<Option<char>, Vec<Name<'_>>> = BTreeMap::new();
-    for effective in &configuration.effective {
-        // A path in a tree of XML: a patch may add what it likes, and is judged by what it matches.
-        if configuration.separator == "/" && effective.key.contains('/') {
-            continue;
-        }
-        let chain = effective.chain.iter().map(|at| &configuration.assignments[*at]);
-        let chain: Vec<&Assignment> = chain.filter(|one| one.outcome != Outcome::Unread).collect();
-        let Some(first) = chain.first().filter(|_| effective.key.len() >= SHORTEST) else {
-            continue;
-        };
-        let bare = bare(&effective.key);
-        let letters = bare.bytes().fold(0, |letters, byte| letters | 1 << (byte % 64));
-        by_letter.entry(bare.chars().next()).or_default().push(Name {
-            first,
-            sources: chain.iter().map(|one| one.source).collect(),
-            bare,
-            letters,
-        });
+    // A path in a tree of XML: a patch may add what it likes, and is judged by what it matches.
+    let is_path = |key: &str| configuration.separator == "/" && key.contains('/');
+    let set = configuration.effective.iter().filter(|one| !is_path(&one.key));
+    let set: Vec<Name<'_>> = set.map(|one| Name::new(configuration, one)).collect();
+    let keys: BTreeSet<&str> = set.iter().map(|name| name.key).collect();
+    let open = configuration.framework_keys.iter().filter(|key| !keys.contains(key.as_str()));
+    let open: Vec<Name<'_>> = open.map(|key| Name::of_key(key)).collect();
+    for name in set.into_iter().chain(open) {
+        let first = name.own().chars().find(|c| c.is_alphanumeric());
+        by_letter.entry(first.map(|c| c.to_ascii_lowercase())).or_default().push(name);
     }
     let mut found = Vec::new();
     for names in by_letter.values_mut() {
-        names.sort_by_key(|name| name.bare.len());
+        names.sort_by_key(|name| name.length);
         for (at, one) in names.iter().enumerate() {
-            // A name that the weakest source sets is what others are compared with.
-            if one.sources.len() != 1 || one.first.source == 0 || one.first.outcome != Outcome::Won
-            {
-                continue;
-            }
-            let is_close =
-                |other: &&Name<'_>| other.bare.len().abs_diff(one.bare.len()) <= MOST_EDITS;
+            let Some(slip) = one.slip() else { continue };
+            let is_close = |other: &&Name<'_>| other.length.abs_diff(one.length) <= MOST_WORDS;
             let shorter = names[..at].iter().rev().take_while(is_close);
             let longer = names[at + 1..].iter().take_while(is_close);
-            let near = shorter.chain(longer).filter(|other| is_near(one, other));
-            if let Some(near) = near.min_by_key(|other| distance(one, other)) {
-                found.push((one.first, near.first));
-            }
+            let near = shorter.chain(longer).filter_map(|other| {
+                let known_by = other.known_to(slip)?;
+                let is_guess = matches!(known_by, KnownBy::Source(_));
+                Some(((is_guess, other.slips(one)?, other.key), (known_by, other.first)))
+            });
+            let nearest = near.min_by_key(|(rank, _)| *rank);
+            let Some(((.., meant), (known_by, set_by))) = nearest else { continue };
+            found.push(NearMiss { slip, meant, set_by, known_by });
         }
     }
     found
 }
 
-/// Whether a name may be a slip of another, which a weaker source sets.
-fn is_near(one: &Name<'_>, other: &Name<'_>) -> bool {
-    // An edit changes which characters there are by at most two.
-    let differing = (one.letters ^ other.letters).count_ones() as usize;
-    differing <= 2 * MOST_EDITS
-        && owner(one) == owner(other)
-        && other.first.source < one.first.source
-        && !other.sources.contains(&one.first.source)
-        && (one.bare == other.bare
-            || without_digits(&one.bare) != without_digits(&other.bare)
-                && distance(one, other) <= MOST_EDITS)
-}
-
-/// Whose key it is, where keys have paths: another container's keys are no slips.
-fn owner<'a>(name: &Name<'a>) -> Option<&'a str> {
-    name.first.key.rsplit_once('/').map(|(owner, _)| owner)
-}
-
-fn distance(one: &Name<'_>, other: &Name<'_>) -> usize {
-    strsim::damerau_levenshtein(&one.bare, &other.bare)
-}
-
-fn without_digits(key: &str) -> String {
-    key.chars().filter(|c| !c.is_ascii_digit()).collect()
-}
-
-fn finding(configuration: &Configuration, one: &Assignment, near: &Assignment) -> ConfigFinding {
-    let (name, key) = (&one.written, &near.key);
-    let fix = if one.at.is_none() {
-        vec![format!("Rename `{name}`, so that it sets `{key}`.")]
-    } else {
-        vec![format!("Write `{key}`."), format!("Or remove `{name}`, if nothing reads it.")]
+fn finding(configuration: &Configuration, one: &NearMiss<'_>) -> ConfigFinding {
+    let (slip, meant) = (one.slip, one.meant);
+    let (name, place) = (&slip.written, configuration.place(slip));
+    let is_variable = slip.at.is_none();
+    let rename = match is_variable {
+        true => format!("Rename `{name}`, so that it sets `{meant}`."),
+        false => format!("Write `{meant}` instead of `{name}` in `{place}`."),
+    };
+    let unused = format!("`{name}` is set, and nothing asks for it");
+    let framework = configuration.title.split(':').next().unwrap_or_default();
+    let (title, known_at, fix) = match one.known_by {
+        KnownBy::Request(request) => {
+            let (at, meant) = (configuration.place(request), &request.written);
+            let title = format!("{unused}; `{at}` asks for `{meant}`, which is almost the same.");
+            let rename = format!("Rename `{name}` to `{meant}`.");
+            (title, Some(at), vec![rename])
+        }
+        KnownBy::Framework => {
+            let title =
+                format!("{unused}; `{meant}` is a key of {framework}, and almost the same.");
+            (title, one.set_by.map(|set| configuration.place(set)), vec![rename])
+        }
+        KnownBy::Source(known) => {
+            let at = configuration.place(known);
+            let title = format!(
+                "`{name}` sets a key that no other source knows; `{meant}` is almost the same."
+            );
+            let other = format!("Or correct `{meant}` in `{at}`, if the program reads `{name}`.");
+            (title, Some(at), vec![rename, other])
+        }
     };
     ConfigFinding {
         id: ID,
         severity: Severity::Medium,
-        key: one.key.to_string(),
-        title: format!(
-            "`{name}` sets a key that no other source knows; `{key}` is almost the same."
-        ),
-        evidence: vec![configuration.place(one), configuration.place(near)],
-        why: "A name that differs in one character is the name of another key.".to_owned(),
+        key: slip.key.to_string(),
+        concerns: vec![meant.to_owned()],
+        title,
+        evidence: [place].into_iter().chain(known_at).collect(),
+        why: OWN_NAME.to_owned(),
         fix,
     }
+}
+
+/// Puts what follows from a misspelled name into its finding: the other name has no value, and nothing takes this
+/// one. So the reader has one finding, with the cause.
+pub(super) fn merge_effects(findings: &mut Vec<ConfigFinding>, is_effect: fn(&str) -> bool) {
+    let (effects, mut others): (Vec<_>, Vec<_>) =
+        std::mem::take(findings).into_iter().partition(|one| is_effect(one.id));
+    for effect in effects {
+        let is_cause = |one: &&mut ConfigFinding| one.id == ID && explains(one, &effect);
+        match others.iter_mut().find(is_cause) {
+            Some(cause) => {
+                cause.severity = cause.severity.max(effect.severity);
+                let new = |place: &String| !cause.evidence.contains(place);
+                let more: Vec<String> =
+                    effect.evidence.iter().filter(|one| new(one)).cloned().collect();
+                cause.evidence.extend(more);
+                cause.concerns.extend(effect.concerns);
+                if effect.id == super::blank_interpolation::ID {
+                    cause.why = effect.why;
+                }
+            }
+            None => others.push(effect),
+        }
+    }
+    *findings = others;
+}
+
+/// Whether a misspelled name is why another finding was made.
+fn explains(near: &ConfigFinding, effect: &ConfigFinding) -> bool {
+    let is_meant = near
+        .concerns
+        .iter()
+        .any(|name| *name == effect.key || crate::compose::outside_key(&effect.key) == *name);
+    let is_slip = near.evidence.first() == effect.evidence.first()
+        && (near.key == effect.key || crate::compose::outside_key(&effect.key) == near.key);
+    is_meant || is_slip
 }

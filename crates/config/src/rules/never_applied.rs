@@ -11,8 +11,6 @@ pub(super) const ID: &str = "config-never-applied";
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
     let kind = |one: &Assignment| configuration.sources[one.source].kind;
     let of = |one: &Assignment| match one.outcome {
-        // Code that asks for a variable sets nothing.
-        Outcome::NeverApplied if kind(one) == SourceKind::CodeDefault => None,
         Outcome::NeverApplied if is_of_builder(configuration, one) => {
             Some(not_taken(configuration, one))
         }
@@ -52,6 +50,7 @@ fn not_in_container(configuration: &Configuration, one: &Assignment) -> ConfigFi
         id: ID,
         severity: if optional { Severity::Low } else { Severity::Medium },
         key: one.written.to_string(),
+        concerns: Vec::new(),
         title: format!("`{}` is named, and the container does not get it.", one.written),
         evidence: vec![configuration.place(one)],
         why: format!("Reason: {}.", one.reason),
@@ -70,6 +69,7 @@ fn not_asked_for(configuration: &Configuration, one: &Assignment) -> ConfigFindi
         id: ID,
         severity: Severity::Medium,
         key: name.to_string(),
+        concerns: Vec::new(),
         title: format!("`{name}` is set in `{file}`, and nothing takes it."),
         evidence: vec![configuration.place(one)],
         why: format!("Reason: {}.", one.reason),
@@ -109,7 +109,8 @@ fn not_taken(configuration: &Configuration, one: &Assignment) -> ConfigFinding {
     let evidence = vec![configuration.place(one)];
     let why = format!("Reason: {}.", one.reason);
     let (severity, key) = (Severity::High, key.clone());
-    ConfigFinding { id: ID, severity, key: key.to_string(), title, evidence, why, fix }
+    let (key, concerns) = (key.to_string(), Vec::new());
+    ConfigFinding { id: ID, severity, key, concerns, title, evidence, why, fix }
 }
 
 /// A section that names builders which cannot fill it.
@@ -118,6 +119,7 @@ fn unsupported(configuration: &Configuration, one: &Assignment) -> ConfigFinding
         id: ID,
         severity: Severity::Medium,
         key: one.key.to_string(),
+        concerns: Vec::new(),
         title: format!("`<{}>` names configuration builders, and none of them fills it.", one.key),
         evidence: vec![configuration.place(one)],
         why: format!("Reason: {}.", one.reason),
@@ -148,5 +150,6 @@ fn finding(configuration: &Configuration, one: &Assignment) -> ConfigFinding {
     };
     let evidence = vec![configuration.place(one)];
     let why = format!("Reason: {}.", one.reason);
-    ConfigFinding { id: ID, severity, key: name.to_string(), title, evidence, why, fix }
+    let (key, concerns) = (name.to_string(), Vec::new());
+    ConfigFinding { id: ID, severity, key, concerns, title, evidence, why, fix }
 }

@@ -15,6 +15,7 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
             id: ID,
             severity: Severity::Medium,
             key: rule.clone(),
+            concerns: Vec::new(),
             title: format!("The condition `{}` on `{rule}` is never true.", condition.text),
             evidence: vec![format!("{}:{}", configuration.sources[source].name, at.line)],
             why: format!("No value that `{rule}` can have makes it true, so it never applies."),

@@ -34,6 +34,7 @@ fn finding(source: &Source) -> ConfigFinding {
         id: ID,
         severity: Severity::Low,
         key: String::new(),
+        concerns: Vec::new(),
         title,
         evidence: vec![source.name.clone()],
         why: format!("Reason: {}.", source.why),

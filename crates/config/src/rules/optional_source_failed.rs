@@ -17,6 +17,7 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
             id: ID,
             severity: Severity::Low,
             key: String::new(),
+            concerns: Vec::new(),
             title: format!("`{}` does not exist, and is optional.", source.name),
             evidence: vec![source.name.clone()],
             why: format!("Reason: {}.", source.why),

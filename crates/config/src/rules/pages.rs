@@ -10,6 +10,24 @@ const SHOW: &str = "culprit config show";
 /// The page of every rule.
 pub const PAGES: &[ConfigRuleDoc] = &[
     ConfigRuleDoc {
+        id: super::start_fails::ID,
+        claim: "A file is malformed or missing, and the program does not start without it.",
+        signature: "A source that counts cannot be parsed, or does not exist and is not optional. The profile \
+                    says that the program refuses to start then: Spring Boot, .NET, Docker Compose, or the \
+                    package config of Node.js.",
+        not_reported: &[
+            "programs that start without the file",
+            "files of profiles and environments that are not active",
+            "files that Culprit may not read, because the program may",
+        ],
+        why: "Nothing that the file says is known. Keys that it may set are marked `unknown`.",
+        fix: &[
+            "Correct the line that the finding names.",
+            "Create the missing file, or mark it as optional where it is named.",
+        ],
+        check: SHOW,
+    },
+    ConfigRuleDoc {
         id: super::never_applied::ID,
         claim: "A variable is set, and nothing takes its value.",
         signature: "A variable has the prefix of a configuration builder, and the section has no such \
@@ -31,15 +49,21 @@ pub const PAGES: &[ConfigRuleDoc] = &[
     ConfigRuleDoc {
         id: super::near_miss_name::ID,
         claim: "A name sets a key that nothing else knows, and is almost a known one.",
-        signature: "One source alone sets a key, and the key is at most two edits away from one that a \
-                    weaker source sets.",
+        signature: "One source alone sets a key, and nothing asks for it. The key is almost one that the code, a \
+                    compose file or the framework asks for, or that a weaker source sets. A slip is two letters \
+                    swapped, or one letter doubled, missing, added or replaced, in at most two words.",
         not_reported: &[
             "names that differ only in digits",
-            "names of fewer than 8 characters",
+            "names of fewer than 4 letters",
+            "short names that differ in a letter, as `POST` and `PORT`",
             "two names in the same source",
         ],
-        why: "A name that differs in one character is the name of another key.",
-        fix: &["Write the known name.", "Remove the name, if nothing reads it."],
+        why: "A program takes every spelling for a name of its own. The finding also says what follows, such \
+              as an empty `${...}`.",
+        fix: &[
+            "Write the name that is asked for.",
+            "If nothing is known to ask for either name, compare both with the program's documentation.",
+        ],
         check: EXPLAIN,
     },
     ConfigRuleDoc {
@@ -88,8 +112,8 @@ pub const PAGES: &[ConfigRuleDoc] = &[
     ConfigRuleDoc {
         id: super::bad_env_value::ID,
         claim: "A file of variables has a line that its reader takes in another way.",
-        signature: "A line has quotes, blanks, a byte order mark or another character that its reader \
-                    makes a part of the value or of the name.",
+        signature: "A line of a file of variables, or an item in a list of YAML, has quotes, blanks, a byte \
+                    order mark or another character. Its reader makes them a part of the value or of the name.",
         not_reported: &[
             "quotes that the reader removes",
             "a blank within quotes behind several words or a sign",

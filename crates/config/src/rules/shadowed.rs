@@ -32,6 +32,7 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
             id: ID,
             severity: Severity::Low,
             key: effective.key.to_string(),
+            concerns: Vec::new(),
             title: format!(
                 "The variable `{name}` of the environment beats `{file}`, which has another value."
             ),

@@ -37,6 +37,7 @@ fn finding(configuration: &Configuration, effective: &Effective) -> Option<Confi
         id: ID,
         severity: Severity::Medium,
         key: effective.key.to_string(),
+        concerns: Vec::new(),
         title: what,
         evidence: vec![configuration.place(other), configuration.place(winner)],
         why: "No rule says which one wins: it can differ from one start to the next.".to_owned(),

@@ -40,6 +40,7 @@ fn finding(configuration: &Configuration, rule: &str, places: &[(String, &str)])
         id: ID,
         severity: Severity::High,
         key: format!("{rule}:define"),
+        concerns: Vec::new(),
         title: format!("{conditions} about the rule `{rule}`, which nothing defines."),
         evidence,
         why: "The condition is ignored: what it guards applies in every environment.".to_owned(),

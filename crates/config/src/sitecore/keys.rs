@@ -119,7 +119,8 @@ fn row(key: Text, tree: &Tree, cell: &Cell, ledger: &mut Ledger) -> Effective {
             certainty = Certainty::Assumed;
         }
     }
-    Effective { key, winner: cell.winner.map(|at| at as usize), chain, certainty }
+    let winner = cell.winner.map(|at| at as usize);
+    Effective { key, winner, chain, certainty, gaps: Vec::new() }
 }
 
 /// Adds assignments that are no cell's own to the keys that they are meant for.
@@ -141,8 +142,8 @@ pub(super) fn add_others(
         }
     }
     for (key, more) in by_key {
-        let chain = Vec::new();
-        let mut one = Effective { key, winner: None, chain, certainty: Certainty::Exact };
+        let (chain, gaps) = (Vec::new(), Vec::new());
+        let mut one = Effective { key, winner: None, chain, certainty: Certainty::Exact, gaps };
         // What only deletes gives no value.
         let counts = |at: &&usize| {
             let one = &ledger.assignments[**at];

@@ -67,6 +67,9 @@ struct SourceRow {
     layer: String,
     state: String,
     why: String,
+    /// Line and column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at: Option<(u32, u32)>,
     sha256: Option<String>,
     size_bytes: u64,
     modified_unix_s: Option<u64>,
@@ -97,6 +100,8 @@ struct FindingRow {
     id: String,
     severity: String,
     key: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    concerns: Vec<String>,
     title: String,
     evidence: Vec<String>,
     why: String,
@@ -135,6 +140,7 @@ impl ProfileRow {
             id: finding.id.to_owned(),
             severity: finding.severity.to_string(),
             key: finding.key.clone(),
+            concerns: finding.concerns.clone(),
             title: finding.title.clone(),
             evidence: finding.evidence.clone(),
             why: finding.why.clone(),
@@ -186,6 +192,8 @@ impl ProfileRow {
             other_variables: self.other_variables,
             asked: std::collections::BTreeMap::new(),
             choices: Vec::new(),
+            refused_by: None,
+            framework_keys: Vec::new(),
             invariant_culture: false,
             never_true: Vec::new(),
         })
@@ -200,6 +208,7 @@ impl SourceRow {
             layer: source.layer.clone(),
             state: source.state.to_string(),
             why: source.why.clone(),
+            at: source.at.map(|at| (at.line, at.column)),
             sha256: source.sha256.clone(),
             size_bytes: source.bytes,
             modified_unix_s: source.modified,
@@ -213,6 +222,7 @@ impl SourceRow {
             layer: self.layer,
             state: parsed(&self.state)?,
             why: self.why,
+            at: self.at.map(|(line, column)| Position { line, column }),
             sha256: self.sha256,
             bytes: self.size_bytes,
             modified: self.modified_unix_s,
@@ -259,6 +269,7 @@ impl FindingRow {
             id: id.ok_or_else(|| format!("unknown finding `{}`", self.id.escape_debug()))?,
             severity: parsed::<Severity>(&self.severity)?,
             key: self.key,
+            concerns: self.concerns,
             title: self.title,
             evidence: self.evidence,
             why: self.why,
@@ -280,6 +291,9 @@ pub(super) struct KeyRow<'a> {
     winner: Option<usize>,
     #[serde(borrow)]
     chain: Vec<AssignmentRow<'a>>,
+    /// Sources that were not read and may set the key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    gaps: Vec<usize>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -331,6 +345,7 @@ impl<'a> KeyRow<'a> {
             certainty: Cow::from(effective.certainty.word()),
             winner: effective.winner.and_then(in_chain),
             chain: effective.chain.iter().map(row).collect(),
+            gaps: effective.gaps.clone(),
         }
     }
 
@@ -345,6 +360,9 @@ impl<'a> KeyRow<'a> {
             at => Ok(at.map(|at| start + at)),
         };
         let winner = in_all(self.winner)?;
+        if self.gaps.iter().any(|gap| *gap >= one.sources.len()) {
+            return Err("it names a source that is not there".to_owned());
+        }
         let key = Text::from(self.key);
         for row in self.chain {
             let superseded_by = in_all(row.superseded_by)?;
@@ -356,6 +374,7 @@ impl<'a> KeyRow<'a> {
             winner,
             chain: (start..start + count).collect(),
             certainty: parsed(&self.certainty)?,
+            gaps: self.gaps,
         });
         Ok(())
     }

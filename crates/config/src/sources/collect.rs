@@ -212,7 +212,7 @@ impl Collector<'_> {
             load_file(self.root, Path::new(name), format, kind, &layer.name);
         if is_opaque && !source.state.is_gap() {
             contents = Contents::default();
-            source.state = SourceState::Unparsable;
+            source.state = SourceState::Unsupported;
             source.why = "Culprit cannot read its format, and runs no program".to_owned();
         }
         if let Some(why) = unread {

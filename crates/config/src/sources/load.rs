@@ -19,12 +19,13 @@ pub(crate) fn load_file(
 ) -> (Source, Contents) {
     let shown = shown_path(name);
     let FileRead { mut state, mut why, bytes, modified } = root.read(name);
+    let mut at = None;
     let mut contents = Contents::default();
     if let Some(bytes) = &bytes {
         match format.or_else(|| Format::of_name(&shown)).map(|format| read(format, bytes)) {
             Some(Ok(found)) => contents = found,
             Some(Err(error)) => {
-                state = state_of(&error);
+                (state, at) = (state_of(&error), error.at());
                 why = error.to_string();
             }
             None => {
@@ -39,6 +40,7 @@ pub(crate) fn load_file(
         layer: layer.to_owned(),
         state,
         why,
+        at,
         sha256: bytes.as_ref().map(|bytes| hash(bytes)),
         bytes: bytes.map_or(0, |bytes| bytes.len() as u64),
         modified,
@@ -73,6 +75,7 @@ pub(crate) fn environment_source(layer: &str, variables: &[(String, Raw)]) -> (S
         layer: layer.to_owned(),
         state: SourceState::Read,
         why: String::new(),
+        at: None,
         sha256: None,
         bytes: 0,
         modified: None,

@@ -22,7 +22,7 @@ use self::environment::{Environment, split};
 use self::read::Reader;
 use crate::profile::Profile;
 use crate::sources::{Collected, Loaded, NO_LAYER, Part, Request, Root, environment_source};
-use crate::{arguments, variable};
+use crate::{arguments, asks, variable};
 
 /// The layer of files, by its place in the profile.
 const FILES: usize = 0;
@@ -30,6 +30,8 @@ const FILES: usize = 0;
 const VARIABLES: usize = 1;
 /// The layer of `SPRING_APPLICATION_JSON`.
 const JSON: usize = 2;
+/// The layer of the code that asks for keys.
+const CODE: usize = 3;
 
 /// What an [`crate::Oddity`] says about a placeholder without a value.
 pub(crate) const NO_VALUE: &str = "has no value, and no default";
@@ -45,7 +47,15 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
     environment.variables(request.environment.as_deref().unwrap_or_default());
     let mut reader = Reader::new(profile, &root, &environment);
     let defined = reader.run(request);
-    let (mut loaded, mut parts) = reader.ordered(&defined);
+    let (files, parts_of_files) = reader.ordered(&defined);
+    let (mut loaded, mut parts) = (Vec::new(), Vec::new());
+    let code = profile.layers.get(CODE).and_then(|layer| Some((layer, layer.asks.as_ref()?)));
+    let code = code.map(|(layer, asks)| asks::sources(asks, (CODE, layer), &root));
+    code.into_iter().flatten().for_each(|one| add(&mut loaded, &mut parts, one));
+    let start = loaded.len();
+    loaded.extend(files);
+    let moved = |part: Part| Part { loaded: start + part.loaded, ..part };
+    parts.extend(parts_of_files.into_iter().map(moved));
     if let Some(variables) = &request.environment {
         let layer = profile.layers.get(VARIABLES).map_or("", |layer| layer.name.as_str());
         add(&mut loaded, &mut parts, Loaded::new(VARIABLES, environment_source(layer, variables)));

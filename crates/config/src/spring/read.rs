@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
                     let is_optional = imports.iter().any(|text| text.starts_with("optional:"));
                     children.extend(self.key_tree(folder, &called, is_optional));
                 }
-                Target::Other(why) => self.other(&imports, why, &called),
+                Target::Other(why) => children.extend(self.other(&imports, why, &called)),
             }
         }
         children
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
                 true => SourceState::Missing,
                 false => SourceState::MissingRequired,
             };
-            self.note(format!("{folder}/"), called, state, "no such folder");
+            nodes.push(self.note(format!("{folder}/"), called, state, "no such folder"));
         }
         for file in files {
             let read = self.locator.root.read(Path::new(&file));
@@ -256,25 +256,27 @@ impl<'a> Reader<'a> {
     }
 
     /// Notes something that Spring imports and Culprit does not read, or that Spring refuses.
-    fn other(&mut self, imports: &[String], why: &str, called: &str) {
+    fn other(&mut self, imports: &[String], why: &str, called: &str) -> Option<usize> {
         let name = imports.join(", ");
-        if self.taken.insert(name.clone()) {
-            self.note(name, called, SourceState::Unsupported, why);
-        }
+        let is_new = self.taken.insert(name.clone());
+        is_new.then(|| self.note(name, called, SourceState::Unsupported, why))
     }
 
-    fn note(&mut self, name: String, called: &str, state: SourceState, why: &str) {
+    fn note(&mut self, name: String, called: &str, state: SourceState, why: &str) -> usize {
         let source = Source {
             kind: SourceKind::File,
             name,
             layer: called.to_owned(),
             state,
             why: why.to_owned(),
+            at: None,
             sha256: None,
             bytes: 0,
             modified: None,
         };
         self.loaded.push(Loaded::new(FILES, (source, Contents::default())));
+        let document = Document { loaded: self.loaded.len() - 1, number: 0, entries: 0..0 };
+        self.tree.add(Node::document(document, "", false, false))
     }
 
     /// The entries of a document.
@@ -432,7 +434,8 @@ fn in_order(loaded: Vec<Loaded>, mut parts: Vec<Part>) -> (Vec<Loaded>, Vec<Part
     (sorted.into_iter().map(|(_, one)| one).collect(), parts)
 }
 
-/// The documents of a file.
+/// The documents of a file; one without entries, if it has none: also a file that cannot be read has its
+/// place among the others.
 fn documents(loaded: usize, contents: &Contents) -> Vec<Document> {
     let mut documents: Vec<Document> = Vec::new();
     for (at, entry) in contents.entries.iter().enumerate() {
@@ -440,6 +443,9 @@ fn documents(loaded: usize, contents: &Contents) -> Vec<Document> {
             Some(last) if last.number == entry.document => last.entries.end = at + 1,
             _ => documents.push(Document { loaded, number: entry.document, entries: at..at + 1 }),
         }
+    }
+    if documents.is_empty() {
+        documents.push(Document { loaded, number: 0, entries: 0..0 });
     }
     documents
 }

@@ -89,7 +89,7 @@ fn a_shell_variable_beats_the_project_s_file_and_an_unused_one_reaches_no_servic
     let configuration = inspected("compose", &files, &[("REGION", "us")]);
     assert_eq!(
         chain(&configuration, "${REGION}"),
-        [".env:1 shadowed", "shell won"].map(|row| row.replace("shell", "environment"))
+        [".env:1 shadowed", "environment won", "compose.yaml:4 requested"]
     );
     assert_eq!(chain(&configuration, "web.REGION"), ["compose.yaml:4 won"]);
     assert_eq!(

@@ -55,6 +55,8 @@ struct SourceJson<'a> {
 struct KeyJson<'a> {
     key: &'a str,
     certainty: &'static str,
+    /// The sources that were not read and may set the key.
+    gaps: Vec<&'a str>,
     winner: Option<AssignmentJson<'a>>,
     assignments: usize,
     /// What a result given with `--observed` says of the reading of the winner.
@@ -180,6 +182,7 @@ struct ChainJson<'a> {
     profile: &'a str,
     key: &'a str,
     certainty: &'static str,
+    gaps: Vec<&'a str>,
     chain: Vec<AssignmentJson<'a>>,
 }
 
@@ -267,11 +270,16 @@ fn keys_of<S: Serializer>(
         KeyJson {
             key: &effective.key,
             certainty: effective.certainty.word(),
+            gaps: gaps_of(one, effective),
             winner: winner.map(|winner| AssignmentJson::new(one, winner)),
             assignments: effective.chain.len(),
             read: observed.and_then(|observed| observed.read_of(one, winner?)),
         }
     }))
+}
+
+fn gaps_of<'a>(one: &'a Configuration, effective: &Effective) -> Vec<&'a str> {
+    effective.gaps.iter().map(|gap| one.sources[*gap].name.as_str()).collect()
 }
 
 impl<'a> From<&'a Source> for SourceJson<'a> {
@@ -344,6 +352,7 @@ impl<'a> ConfigExplainDocument<'a> {
                 profile: &of.profile,
                 key: &effective.key,
                 certainty: effective.certainty.word(),
+                gaps: gaps_of(of, effective),
                 chain: effective
                     .chain
                     .iter()

@@ -248,6 +248,7 @@ fn not_read(folder: &Path, state: SourceState, why: &str) -> Source {
         layer: "files".to_owned(),
         state,
         why: why.to_owned(),
+        at: None,
         sha256: None,
         bytes: 0,
         modified: None,

@@ -54,6 +54,7 @@ fn source(kind: SourceKind, name: String, layer: &str) -> Source {
         layer: layer.to_owned(),
         state: SourceState::Read,
         why: String::new(),
+        at: None,
         sha256: None,
         bytes: 0,
         modified: None,

@@ -144,6 +144,7 @@ fn folder_not_read(folder: &Path, why: &str) -> Source {
         layer: "files".to_owned(),
         state: SourceState::Denied,
         why: why.to_owned(),
+        at: None,
         sha256: None,
         bytes: 0,
         modified: None,

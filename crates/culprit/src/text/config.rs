@@ -1,6 +1,7 @@
 //! `config` as text.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use culprit_config::{
@@ -39,7 +40,8 @@ pub(crate) fn config_show(
         ));
     }
     text.push('\n');
-    keys(one, observed).render_into(output.width(), text);
+    keys(one, observed).whole().render_into(output.width(), text);
+    text.push_str(&not_in_keys(one, output));
     text.push_str(&format!("\n{}", findings(one, output)));
     if !one.leaves_out.is_empty() {
         text.push_str("\nNot read by this profile:\n");
@@ -76,24 +78,61 @@ fn keys(one: &Configuration, observed: Option<&ObservedDocument>) -> Table {
     let mut columns = vec![("key", Align::Left), ("value", Align::Left), ("from", Align::Left)];
     columns.extend(observed.map(|_| ("read", Align::Left)));
     let mut table = Table::new(&columns);
-    for effective in &one.effective {
+    for effective in one.effective.iter().filter(|effective| counts(one, effective)) {
         let winner = effective.winner.map(|at| &one.assignments[at]);
-        let (value, mut from) = match winner {
-            Some(winner) => (shown(&winner.value), one.place(winner)),
-            None => (Cow::Borrowed("-"), "no source that counts".to_owned()),
-        };
-        from.push_str(doubt(one, effective.certainty));
+        let value = winner.map_or(Cow::Borrowed("-"), |winner| short(shown(&winner.value)));
+        let mut from =
+            winner.map_or_else(|| without_value(one, effective), |one_of| one.place(one_of));
+        from.push_str(doubt(effective.certainty));
         let read = observed.and_then(|observed| observed.read_of(one, winner?));
         table.row([&*effective.key, &value, &from, read.unwrap_or("not observed")].map(clean));
     }
     table
 }
 
-fn doubt(one: &Configuration, certainty: Certainty) -> &'static str {
+/// Whether a key has a value, or something asks for it: not if only files set it that do not count.
+fn counts(one: &Configuration, effective: &Effective) -> bool {
+    let is_unread = |at: &usize| one.assignments[*at].outcome == Outcome::Unread;
+    !effective.chain.iter().all(is_unread)
+}
+
+/// What is said in place of the winner's source.
+fn without_value(one: &Configuration, effective: &Effective) -> String {
+    let mut chain = effective.chain.iter().map(|at| &one.assignments[*at]);
+    match chain.find(|assignment| assignment.outcome == Outcome::Requested) {
+        Some(request) => format!("nothing sets it; asked for in {}", one.place(request)),
+        None => "no source that counts".to_owned(),
+    }
+}
+
+/// What the table of keys leaves out, and the sources because of which keys are unknown.
+fn not_in_keys(one: &Configuration, output: &Output) -> String {
+    let mut text = String::new();
+    match one.effective.iter().filter(|effective| !counts(one, effective)).count() {
+        0 => {}
+        1 => text.push_str("1 more key is only in files that are not read.\n"),
+        count => {
+            text.push_str(&format!("{count} more keys are only in files that are not read.\n"))
+        }
+    }
+    let gaps: BTreeSet<usize> =
+        one.effective.iter().flat_map(|effective| effective.gaps.iter().copied()).collect();
+    for gap in gaps {
+        text.push_str(&wrap(&clean(&unread(one, gap)), output.width(), ""));
+    }
+    text
+}
+
+/// A source because of which keys are unknown.
+fn unread(one: &Configuration, source: usize) -> String {
+    let source = &one.sources[source];
+    format!("unknown: `{}` may set another value, and was not read: {}", source.name, source.why)
+}
+
+const fn doubt(certainty: Certainty) -> &'static str {
     match certainty {
         Certainty::Exact => "",
         Certainty::Assumed => " (order assumed)",
-        Certainty::Unknown if one.has_gaps() => " (unknown: a source could not be read)",
         Certainty::Unknown => " (unknown)",
     }
 }
@@ -181,6 +220,16 @@ fn was_read(one: &Explained<'_>, observed: &ObservedDocument) -> String {
     }
 }
 
+/// The start of a value in a table of all keys.
+fn short(value: Cow<'_, str>) -> Cow<'_, str> {
+    /// Addresses and names of this length are whole; more hides where a value comes from.
+    const MOST: usize = 60;
+    match value.char_indices().nth(MOST) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &value[..end])),
+        None => value,
+    }
+}
+
 /// The start of a long value.
 fn cut(value: &str) -> Cow<'_, str> {
     /// More of a value fills a page, and explains nothing.
@@ -196,7 +245,7 @@ fn chain(one: &Configuration, effective: &Effective, output: &Output) -> String 
     let winner = effective.winner.map(|at| &one.assignments[at]);
     let value = winner.map_or(Cow::Borrowed("-"), |winner| shown(&winner.value));
     let key = output.paint().strong(&clean(&effective.key));
-    let doubt = doubt(one, effective.certainty);
+    let doubt = doubt(effective.certainty);
     let mut text = format!("{key} = {}  [{}]{doubt}\n", clean(&cut(&value)), one.profile);
     let mut table = Table::new(&[
         ("", Align::Left),
@@ -213,7 +262,7 @@ fn chain(one: &Configuration, effective: &Effective, output: &Output) -> String 
         };
         // A name that is taken from elsewhere has no value of its own.
         let value = match assignment.op {
-            Op::Inherit if assignment.outcome.is_never_applied() => Cow::Borrowed("-"),
+            Op::Inherit if sets_nothing(assignment.outcome) => Cow::Borrowed("-"),
             _ => shown(&assignment.value),
         };
         let cells = [
@@ -227,7 +276,14 @@ fn chain(one: &Configuration, effective: &Effective, output: &Output) -> String 
     // Its headings say nothing that the cells do not, and reasons say nothing in part.
     let table = table.whole().render(output.width());
     text.extend(table.split_inclusive('\n').skip(1));
+    for gap in &effective.gaps {
+        text.push_str(&wrap(&clean(&unread(one, *gap)), output.width(), "  "));
+    }
     text
+}
+
+fn sets_nothing(outcome: Outcome) -> bool {
+    outcome.is_never_applied() || outcome == Outcome::Requested
 }
 
 /// The name in the source, where it is not the key.

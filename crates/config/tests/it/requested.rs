@@ -1,0 +1,162 @@
+//! What code, compose files and frameworks ask for, and names that are almost the same.
+
+use culprit_config::{Configuration, inspect};
+use culprit_model::Severity;
+
+use crate::support::{chain, effective, findings, folder, inspected, profile, redactor, request};
+
+const NODE: (&str, &str) = ("package.json", "{\"dependencies\": {\"dotenv\": \"18\"}}");
+
+/// The one finding, as its title and what to do.
+fn only(found: &Configuration) -> (String, Vec<String>) {
+    assert_eq!(found.findings.len(), 1, "{:?}", found.findings);
+    (found.findings[0].title.clone(), found.findings[0].fix.clone())
+}
+
+#[test]
+fn a_blank_interpolation_and_the_misspelled_line_are_one_finding() {
+    let compose = "services:\n  web:\n    image: web\n    ports: [\"${API_PORT}:80\"]\n";
+    let files = [("compose.yaml", compose), (".env", "API_PORTT=8080\n")];
+    let found = inspected("compose", &files, &[]);
+    let (title, fix) = only(&found);
+    assert_eq!(
+        title,
+        "`API_PORTT` is set, and nothing asks for it; `compose.yaml:4` asks for `API_PORT`, which is \
+         almost the same."
+    );
+    assert_eq!(fix, ["Rename `API_PORTT` to `API_PORT`."]);
+    let one = &found.findings[0];
+    assert_eq!((one.id, one.severity), ("config-near-miss-name", Severity::Medium));
+    assert_eq!(one.evidence, [".env:1", "compose.yaml:4"]);
+    assert!(one.why.contains("empty text"), "{}", one.why);
+    // The name that is asked for is found, and says who asks.
+    let asked = found.find("API_PORT");
+    assert_eq!(asked.len(), 1);
+    assert_eq!(chain(&found, "${API_PORT}"), ["compose.yaml:4 requested"]);
+    assert_eq!(found.findings_of(asked[0]), [one]);
+    // A demanded value has the severity of its own finding.
+    let demanded = compose.replace("API_PORT}", "API_PORT:?}");
+    let files = [("compose.yaml", demanded.as_str()), (".env", "API_PORTT=8080\n")];
+    let found = inspected("compose", &files, &[]);
+    assert_eq!((only(&found).1.len(), found.findings[0].severity), (1, Severity::High));
+}
+
+#[test]
+fn the_name_that_is_asked_for_is_never_taken_for_the_slip() {
+    let compose = "services:\n  web:\n    image: web:${API_PORT}\n";
+    let files = [("compose.yaml", compose), (".env", "API_PORTT=8080\n")];
+    let found = inspected("compose", &files, &[("API_PORT", "1")]);
+    assert_eq!(only(&found).1, ["Rename `API_PORTT` to `API_PORT`."]);
+    // Spring knows its own keys.
+    let files = [
+        ("application.yml", "spring:\n  datasource:\n    usrname: a\n"),
+        ("application-prod.yml", "spring:\n  datasource:\n    username: b\n"),
+    ];
+    for profiles in ["prod", "default"] {
+        let found = inspected("spring", &files, &[("SPRING_PROFILES_ACTIVE", profiles)]);
+        let (title, fix) = only(&found);
+        assert!(title.contains("is a key of Spring Boot"), "{title}");
+        let write = "Write `spring.datasource.username` instead of `spring.datasource.usrname` in \
+                     `application.yml:3`.";
+        assert_eq!(fix, [write]);
+    }
+    // Where nothing is known to ask for either name, both may be right.
+    let files = [("application.yml", "shop:\n  usrname: a\n")];
+    let (_, fix) = only(&inspected("spring", &files, &[("SHOP_USERNAME", "b")]));
+    assert_eq!(fix.len(), 2, "{fix:?}");
+}
+
+#[test]
+fn short_names_are_compared_with_what_the_code_asks_for() {
+    let code = ("server.js", "require('dotenv').config();\nlisten(process.env.API_KEY);\n");
+    let found = inspected("dotenv", &[NODE, code, (".env", "API_KYE=1\n")], &[]);
+    assert_eq!(findings(&found), ["config-near-miss-name API_KYE"]);
+    assert_eq!(only(&found).1, ["Rename `API_KYE` to `API_KEY`."]);
+    assert_eq!(chain(&found, "API_KEY"), ["server.js:2 requested"]);
+}
+
+#[test]
+fn other_spellings_of_keys_of_the_framework_are_no_slips() {
+    let files = [("application.yml", "spring.datasource.driverClassName: x\n")];
+    let variables = [("SERVER_SERVLET_CONTEXT_PATH", "/a"), ("SERVER_SERVLET_CONTEXTPATH", "/a")];
+    assert_eq!(findings(&inspected("spring", &files, &variables)), [""; 0]);
+    let files = [("appsettings.json", "{\"logging\": {\"loglevel\": {\"default\": 1}}}")];
+    assert_eq!(findings(&inspected("dotnet", &files, &[("ALLOWEDHOSTS", "*")])), [""; 0]);
+}
+
+#[test]
+fn variables_that_are_taken_from_an_object_are_asked_for() {
+    let code = ("a.js", "const { PORT = 3000, MODE: mode } = process.env;\n");
+    let found = inspected("dotenv", &[NODE, code, (".env", "MODE=fast\n")], &[]);
+    assert_eq!(effective(&found), ["MODE=fast < .env:1", "PORT=3000 < a.js:1"]);
+    assert_eq!(chain(&found, "MODE"), ["a.js:1 requested", ".env:1 won"]);
+}
+
+#[test]
+fn a_script_of_the_package_sets_variables_if_it_is_chosen() {
+    let package = "{\"scripts\": {\n\"start\": \"PORT=3000 node x.js\",\n\"test\": \"node y.js\"}}";
+    let folder = folder(&[("package.json", package), ("x.js", "f(process.env.PORT);\n")]);
+    let with = |script: Option<&str>| {
+        let mut request = request(folder.path(), &[("PORT", "1")]);
+        let define = |name: &str| ("script".to_owned(), vec![name.to_owned()]);
+        request.defines = script.map(define).into_iter().collect();
+        inspect(&profile("dotenv"), &request, redactor())
+    };
+    assert_eq!(effective(&with(None)), ["PORT=1 < environment"]);
+    let unread = chain(&with(None), "PORT");
+    assert!(unread.contains(&"package.json:2 unread".to_owned()), "{unread:?}");
+    assert_eq!(effective(&with(Some("start"))), ["PORT=3000 < package.json:2"]);
+}
+
+#[test]
+fn code_of_spring_and_dotnet_asks_for_keys() {
+    let java = "src/main/java/com/example/shop/order/web/Order.java";
+    let files = [
+        (
+            java,
+            "class Order {\n @Value(\"${shop.region:eu}\") String a;\n @Value(\"${shop.limit}\") int b;\n}\n",
+        ),
+        ("application.yml", "shop:\n  limt: 3\n"),
+    ];
+    let found = inspected("spring", &files, &[]);
+    assert_eq!(
+        effective(&found),
+        ["shop.limt=3 < application.yml:2".to_owned(), format!("shop.region=eu < {java}:2")]
+    );
+    assert_eq!(only(&found).1, ["Rename `shop.limt` to `shop.limit`."]);
+    let code = "var a = builder.Configuration.GetConnectionString(\"Main\");\n\
+                services.Configure<Mail>(builder.Configuration.GetSection(\"Mail\"));\n\
+                services.Configure<Pay>(builder.Configuration.GetSection(\"Pay\"));\n";
+    let settings = "{\"ConnectionStrings\": {\"Mian\": \"a\"}, \"Mail\": {\"Host\": \"h\"}}";
+    let found = inspected("dotnet", &[("Program.cs", code), ("appsettings.json", settings)], &[]);
+    assert_eq!(only(&found).1, ["Rename `ConnectionStrings:Mian` to `ConnectionStrings:Main`."]);
+    let keys: Vec<&str> = found.effective.iter().map(|one| one.key.as_str()).collect();
+    assert_eq!(keys, ["ConnectionStrings:Main", "ConnectionStrings:Mian", "Mail:Host", "Pay:*"]);
+}
+
+#[test]
+fn a_misspelled_group_is_one_finding() {
+    let code = "Configure<Smtp>(builder.Configuration.GetSection(\"Smtp\"));\n";
+    let settings = "{\"Smpt\": {\"Host\": \"h\", \"Port\": 1}}";
+    let found = inspected("dotnet", &[("Program.cs", code), ("appsettings.json", settings)], &[]);
+    assert_eq!(findings(&found), ["config-near-miss-name Smpt:Host"]);
+    assert_eq!(only(&found).1, ["Rename `Smpt` to `Smtp`."]);
+    for key in ["Smpt:Port", "Smtp:*"] {
+        let key = found.effective.iter().find(|one| one.key == key).unwrap();
+        assert_eq!(found.findings_of(key).len(), 1, "{key:?}");
+    }
+}
+
+#[test]
+fn the_variables_of_services_are_listed() {
+    let compose =
+        "services:\n  web:\n    env_file: web.env\n    environment: {LEVEL: \"${LEVEL}\"}\n";
+    let files = [("compose.yaml", compose), ("web.env", "A=1\n"), (".env", "LEVEL=info\n")];
+    let found = inspected("compose", &files, &[]);
+    let rows = found.variables.iter().map(|one| {
+        let source = &found.sources[one.source].name;
+        format!("{} {source} {}", one.name, one.key.as_deref().unwrap_or("-"))
+    });
+    let rows: Vec<String> = rows.collect();
+    assert_eq!(rows, ["LEVEL .env ${LEVEL}", "A web.env web.A", "LEVEL compose.yaml web.LEVEL"]);
+}
