@@ -317,17 +317,21 @@ impl Configuration {
         findings.filter(concerns).collect()
     }
 
-    /// The keys that are set at a place of a source.
-    pub(crate) fn keys_at(&self, source: usize, at: Position) -> Vec<String> {
-        let own = self.assignments.iter();
-        let own = own.filter(|one| one.source == source && one.at == Some(at));
-        own.map(|one| one.key.to_string()).collect()
+    /// The keys that are set at each place of the sources.
+    pub(crate) fn keys_by_place(&self) -> BTreeMap<(usize, Position), Vec<String>> {
+        let mut keys: BTreeMap<(usize, Position), Vec<String>> = BTreeMap::new();
+        for one in &self.assignments {
+            if let Some(at) = one.at {
+                keys.entry((one.source, at)).or_default().push(one.key.to_string());
+            }
+        }
+        keys
     }
 
-    /// The files that set a key, and those that may and were not read.
+    /// The files that set a key, and the one that may and was not read.
     fn files_of(&self, effective: &Effective) -> BTreeSet<&str> {
         let chain = effective.chain.iter().filter_map(|at| self.assignments.get(*at));
-        let sources = chain.map(|one| one.source).chain(effective.gaps.iter().copied());
+        let sources = chain.map(|one| one.source).chain(effective.gap);
         let sources = sources.filter_map(|at| self.sources.get(at));
         let is_file =
             |kind| !matches!(kind, SourceKind::ProcessEnvironment | SourceKind::Arguments);

@@ -176,7 +176,7 @@ impl Ledger {
     /// The certainty of a value: nothing is certain beside a source that could not be read.
     fn certainty(&self, effective: &Effective) -> Certainty {
         let error = |at: &usize| self.assignments[*at].outcome == Outcome::Unknown;
-        if !effective.gaps.is_empty() || effective.chain.iter().any(error) {
+        if effective.gap.is_some() || effective.chain.iter().any(error) {
             return Certainty::Unknown;
         }
         effective.certainty
@@ -189,10 +189,9 @@ impl Ledger {
         defines: Vec<Defined>,
         mut effective: Vec<Effective>,
     ) -> Configuration {
-        let is_gap = |at: &usize| self.sources[*at].state.is_gap();
-        let gaps: Vec<usize> = (0..self.sources.len()).filter(is_gap).collect();
+        let gap = self.sources.iter().rposition(|source| source.state.is_gap());
         for one in &mut effective {
-            one.gaps.clone_from(&gaps);
+            one.gap = gap;
             one.certainty = self.certainty(one);
         }
         parallel::sort_by(&mut effective, |a, b| a.key.cmp(&b.key));

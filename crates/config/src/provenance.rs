@@ -286,9 +286,9 @@ pub struct Effective {
     pub chain: Vec<usize>,
     /// How sure the winner is.
     pub certainty: Certainty,
-    /// The sources that were not read and may set the key to another value: indexes of
+    /// The strongest source that was not read and may set the key to another value: an index of
     /// [`crate::Configuration::sources`].
-    pub gaps: Vec<usize>,
+    pub gap: Option<usize>,
 }
 
 /// A variable of an environment, and what a program makes of it.

@@ -92,6 +92,7 @@ fn add_env_files(project: &mut Project, root: &Root, folder: &Path) {
         let (mut source, contents) = load(&named);
         if source.state == SourceState::Missing && named.required {
             source.state = SourceState::MissingRequired;
+            source.why = format!("{}; the service `{}` names it", source.why, named.service);
         }
         let index = known(project, &source).unwrap_or_else(|| {
             project.env_files.push((source, contents));

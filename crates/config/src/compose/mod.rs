@@ -23,7 +23,7 @@ mod scope;
 mod service_profiles;
 mod values;
 
-use std::ops::Range;
+use std::collections::BTreeMap;
 
 use self::clear::{Idle, Removed};
 use self::found::Found;
@@ -162,8 +162,8 @@ pub(crate) fn resolve(
     }
     let sources: Vec<Source> = held.into_iter().map(|(source, _)| source).collect();
     let mut assignments = found.assignments;
-    let env_files = EnvFiles { sources: env_start..compose_start, of_services };
-    let may_set = |gap, winner, key: &str| env_files.may_set(gap, winner, key);
+    let env_files = services_of_env_files(of_services, env_start);
+    let may_set = |gap, winner, key: &str| may_set(&env_files, gap, winner, key);
     let effective = effective(profile.assumed, &sources, &mut assignments, found.keys, &may_set);
     Configuration {
         variables: variables(&assignments),
@@ -174,25 +174,25 @@ pub(crate) fn resolve(
     }
 }
 
-/// The files of variables that services name.
-struct EnvFiles {
-    /// Their indexes of all sources.
-    sources: Range<usize>,
-    /// Which of them each service names.
-    of_services: Vec<(String, usize)>,
+/// The files of variables, by their indexes of all sources, each with the services that name it.
+type EnvFiles = BTreeMap<usize, Vec<String>>;
+
+fn services_of_env_files(of_services: Vec<(String, usize)>, start: usize) -> EnvFiles {
+    let mut services = EnvFiles::new();
+    for (service, file) in of_services {
+        services.entry(start + file).or_default().push(service);
+    }
+    services
 }
 
-impl EnvFiles {
-    /// Whether a source that was not read may set a key. A file of variables belongs to the services that name
-    /// it. A value for `${...}`, or a service that is extended, may be in any other file.
-    fn may_set(&self, gap: usize, winner: Option<usize>, key: &str) -> bool {
-        let is_own = |(service, file): &(String, usize)| {
-            let of_service = key.strip_prefix(service.as_str());
-            self.sources.start + file == gap && of_service.is_some_and(|rest| rest.starts_with('.'))
-        };
-        let is_env_file = self.sources.contains(&gap);
-        !is_env_file || by_order(gap, winner, key) && self.of_services.iter().any(is_own)
-    }
+/// Whether a source that was not read may set a key. A file of variables belongs to the services that name it. A
+/// value for `${...}`, or a service that is extended, may be in any other file.
+fn may_set(env_files: &EnvFiles, gap: usize, winner: Option<usize>, key: &str) -> bool {
+    let is_own = |service: &String| {
+        key.strip_prefix(service.as_str()).is_some_and(|rest| rest.starts_with('.'))
+    };
+    let Some(services) = env_files.get(&gap) else { return true };
+    by_order(gap, winner, key) && services.iter().any(is_own)
 }
 
 /// One row a value, in the order of sources.

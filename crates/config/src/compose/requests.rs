@@ -19,9 +19,9 @@ pub(super) fn add(
     start: usize,
 ) {
     let mut noted: BTreeSet<(usize, Position, String)> = BTreeSet::new();
-    let mut note = |file: usize, entry: &Entry, name: &str, why: String| {
+    let mut note = |file: usize, entry: &Entry, name: &str, (op, why): (Op, String)| {
         if noted.insert((file, entry.at, name.to_owned())) {
-            let entry = Entry { op: Op::Inherit, ..entry.clone() };
+            let entry = Entry { op, ..entry.clone() };
             let key = (outside_key(name), name);
             let at = found.add(start + file, key, (&entry, false), &Raw::default(), &[]);
             found.note(at, Outcome::Requested, why);
@@ -34,7 +34,7 @@ pub(super) fn add(
         let outside = project.outside_of(file);
         for entry in &contents.entries {
             for one in outside.expand(entry.value.expose()).uses {
-                note(file, entry, &one.name, describe(&one).to_owned());
+                note(file, entry, &one.name, describe(&one));
             }
         }
     }
@@ -42,16 +42,20 @@ pub(super) fn add(
         |one: &&(usize, Declared<'_>)| one.1.template.is_none() && one.1.removed.is_none();
     for (file, one) in declared.iter().filter(inherits) {
         let service = crate::secret::name(one.service);
-        note(*file, one.entry, &one.name, format!("the service `{service}` takes it from outside"));
+        let why = format!("the service `{service}` takes it from outside");
+        note(*file, one.entry, &one.name, (Op::Inherit, why));
     }
 }
 
-fn describe(one: &Use) -> &'static str {
-    match one {
-        Use { refused: true, .. } => "Compose does not start without it",
-        Use { is_set: false, blank: false, .. } => {
-            "the compose file asks for it, and has a value for the case that it is not set"
+/// How a reference asks for its variable: [`Op::Set`] where it has a default for one that is not set.
+fn describe(one: &Use) -> (Op, String) {
+    let (op, why) = match one {
+        Use { refused: true, .. } => (Op::Inherit, "Compose does not start without it"),
+        Use { blank: true, .. } => {
+            (Op::Inherit, "the compose file asks for it, and nothing sets it")
         }
-        _ => "the compose file asks for it",
-    }
+        Use { is_set: true, .. } => (Op::Inherit, "the compose file asks for it"),
+        _ => (Op::Set, "the compose file asks for it, and has a default"),
+    };
+    (op, why.to_owned())
 }

@@ -111,7 +111,7 @@ impl Settings {
                 winner: cell.winner,
                 chain: cell.chain.clone(),
                 certainty: if cell.assumed { Certainty::Assumed } else { Certainty::Exact },
-                gaps: Vec::new(),
+                gap: None,
             })
             .collect();
         // What nothing takes is shown with the key that it is meant for.
@@ -131,7 +131,7 @@ impl Settings {
                     winner: None,
                     chain: Vec::new(),
                     certainty: Certainty::Exact,
-                    gaps: Vec::new(),
+                    gap: None,
                 });
                 effective.len() - 1
             });

@@ -37,9 +37,8 @@ pub(crate) fn effective(
         }
         let source = winner.map(|at| assignments[at].source);
         let key = chain.first().map(|at| assignments[*at].key.clone()).unwrap_or_default();
-        let gaps =
-            all_gaps.iter().copied().filter(|gap| may_set(*gap, source, &key)).collect::<Vec<_>>();
-        let unknown = !gaps.is_empty()
+        let gap = all_gaps.iter().rev().copied().find(|gap| may_set(*gap, source, &key));
+        let unknown = gap.is_some()
             || chain.iter().any(|at| {
                 assignments[*at].outcome == Outcome::Unknown
                     && winner.is_none_or(|winner| *at > winner)
@@ -49,7 +48,7 @@ pub(crate) fn effective(
             (false, true) => Certainty::Assumed,
             (false, false) => Certainty::Exact,
         };
-        effective.push(Effective { key, winner, chain, certainty, gaps });
+        effective.push(Effective { key, winner, chain, certainty, gap });
     }
     effective.sort_by(|a, b| a.key.cmp(&b.key));
     effective

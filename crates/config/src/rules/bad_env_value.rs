@@ -60,25 +60,32 @@ fn effect(source: &Source, oddity: &Oddity) -> &'static str {
 
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
     let odd = configuration.oddities.iter();
-    let odd = odd.filter(|(_, oddity)| !blank_interpolation::is_reference(oddity));
-    odd.map(|(at, oddity)| {
-        let source = &configuration.sources[*at];
-        let file = &source.name;
-        let subject = match oddity.name.as_str() {
-            "" => format!("`{file}`"),
-            name => format!("`{name}` in `{file}`"),
-        };
-        let severity = if oddity.what == QUOTED_BLANK { Severity::Low } else { Severity::Medium };
-        ConfigFinding {
-            id: ID,
-            severity,
-            key: oddity.name.clone(),
-            concerns: configuration.keys_at(*at, oddity.at),
-            title: format!("{subject} {}.", oddity.what),
-            evidence: vec![format!("{file}:{}", oddity.at.line)],
-            why: effect(source, oddity).to_owned(),
-            fix: vec![fix(source, oddity)],
-        }
-    })
-    .collect()
+    let odd: Vec<&(usize, Oddity)> =
+        odd.filter(|(_, oddity)| !blank_interpolation::is_reference(oddity)).collect();
+    if odd.is_empty() {
+        return Vec::new();
+    }
+    let keys = configuration.keys_by_place();
+    odd.into_iter()
+        .map(|(at, oddity)| {
+            let source = &configuration.sources[*at];
+            let file = &source.name;
+            let subject = match oddity.name.as_str() {
+                "" => format!("`{file}`"),
+                name => format!("`{name}` in `{file}`"),
+            };
+            let severity =
+                if oddity.what == QUOTED_BLANK { Severity::Low } else { Severity::Medium };
+            ConfigFinding {
+                id: ID,
+                severity,
+                key: oddity.name.clone(),
+                concerns: keys.get(&(*at, oddity.at)).cloned().unwrap_or_default(),
+                title: format!("{subject} {}.", oddity.what),
+                evidence: vec![format!("{file}:{}", oddity.at.line)],
+                why: effect(source, oddity).to_owned(),
+                fix: vec![fix(source, oddity)],
+            }
+        })
+        .collect()
 }

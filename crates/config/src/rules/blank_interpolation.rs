@@ -11,6 +11,12 @@ use crate::spring::NO_VALUE;
 pub(super) const ID: &str = "config-blank-interpolation";
 
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
+    let odd: Vec<&(usize, Oddity)> =
+        configuration.oddities.iter().filter(|(_, oddity)| is_reference(oddity)).collect();
+    if odd.is_empty() {
+        return Vec::new();
+    }
+    let keys = configuration.keys_by_place();
     let of = |(source, oddity): &(usize, Oddity)| {
         let (severity, why, fix) = said(oddity)?;
         let file = &configuration.sources[*source].name;
@@ -18,14 +24,14 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
             id: ID,
             severity,
             key: oddity.name.clone(),
-            concerns: configuration.keys_at(*source, oddity.at),
+            concerns: keys.get(&(*source, oddity.at)).cloned().unwrap_or_default(),
             title: format!("`{}` {}.", oddity.name, oddity.what),
             evidence: vec![format!("{file}:{}", oddity.at.line)],
             why: why.to_owned(),
             fix,
         })
     };
-    configuration.oddities.iter().filter_map(of).collect()
+    odd.into_iter().filter_map(of).collect()
 }
 
 /// Whether an oddity is about a reference to nothing.

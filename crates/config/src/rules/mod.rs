@@ -100,9 +100,7 @@ pub(crate) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
         undefined_order::find,
     ];
     let mut findings: Vec<_> = rules.iter().flat_map(|rule| rule(configuration)).collect();
-    near_miss_name::merge_effects(&mut findings, |id| {
-        matches!(id, never_applied::ID | blank_interpolation::ID)
-    });
+    near_miss_name::merge_effects(&mut findings);
     findings.sort_by(|a, b| {
         let rank = |finding: &ConfigFinding| (Reverse(finding.severity), finding.id);
         rank(a).cmp(&rank(b)).then_with(|| (&a.key, &a.evidence).cmp(&(&b.key, &b.evidence)))

@@ -16,8 +16,8 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
 fn finding(configuration: &Configuration, request: &Effective) -> Option<ConfigFinding> {
     let separator = configuration.separator.as_str();
     let group = request.key.strip_suffix(ANY)?.strip_suffix(separator)?;
-    let asked = request.chain.iter().map(|at| &configuration.assignments[*at]);
-    let asked = asked.filter(|one| one.outcome == Outcome::Requested).last()?;
+    let mut asked = request.chain.iter().map(|at| &configuration.assignments[*at]);
+    let asked = asked.rfind(|one| one.outcome == Outcome::Requested)?;
     // Groups with a value have no request left.
     let near = |one: &&Effective| {
         let own = group_of(&one.key, separator, group.matches(separator).count());

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::Severity;
 
-use super::near_miss_group;
+use super::{blank_interpolation, case_mismatch, near_miss_group, never_applied};
+use crate::compose::outside_key;
 use crate::configuration::{ConfigFinding, Configuration};
 use crate::provenance::{Assignment, Effective, Outcome, SourceKind, Variable};
 use crate::resolve::bare;
@@ -25,7 +26,8 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
     let near = near_misses(configuration);
     let mut findings: Vec<ConfigFinding> =
         near.iter().map(|one| finding(configuration, one)).collect();
-    let is_open = |one: &&Variable| near.iter().all(|other| other.slip.written != *one.name);
+    let slips: BTreeSet<&str> = near.iter().map(|one| one.slip.written.as_str()).collect();
+    let is_open = |one: &&Variable| !slips.contains(one.name.as_str());
     let variables = configuration.variables.iter().filter(is_open);
     findings.extend(variables.filter_map(|one| misspelled(configuration, one)));
     findings.extend(near_miss_group::find(configuration));
@@ -226,8 +228,13 @@ fn finding(configuration: &Configuration, one: &NearMiss<'_>) -> ConfigFinding {
         KnownBy::Request(request) => {
             let (at, meant) = (configuration.place(request), &request.written);
             let title = format!("{unused}; `{at}` asks for `{meant}`, which is almost the same.");
-            let rename = format!("Rename `{name}` to `{meant}`.");
-            (title, Some(at), vec![rename])
+            // A variable can be written in another way than the key that it sets.
+            let rename = match is_variable && slip.written != slip.key {
+                true => rename,
+                false => format!("Rename `{name}` to `{meant}`."),
+            };
+            let other = format!("Or write `{name}` in `{at}`, if that is the slip.");
+            (title, Some(at), vec![rename, other])
         }
         KnownBy::Framework => {
             let title =
@@ -257,36 +264,46 @@ fn finding(configuration: &Configuration, one: &NearMiss<'_>) -> ConfigFinding {
 
 /// Puts what follows from a misspelled name into its finding: the other name has no value, and nothing takes this
 /// one. So the reader has one finding, with the cause.
-pub(super) fn merge_effects(findings: &mut Vec<ConfigFinding>, is_effect: fn(&str) -> bool) {
+pub(super) fn merge_effects(findings: &mut Vec<ConfigFinding>) {
+    let is_effect =
+        |one: &ConfigFinding| matches!(one.id, never_applied::ID | blank_interpolation::ID);
     let (effects, mut others): (Vec<_>, Vec<_>) =
-        std::mem::take(findings).into_iter().partition(|one| is_effect(one.id));
-    for effect in effects {
-        let is_cause = |one: &&mut ConfigFinding| one.id == ID && explains(one, &effect);
-        match others.iter_mut().find(is_cause) {
-            Some(cause) => {
-                cause.severity = cause.severity.max(effect.severity);
-                let new = |place: &String| !cause.evidence.contains(place);
-                let more: Vec<String> =
-                    effect.evidence.iter().filter(|one| new(one)).cloned().collect();
-                cause.evidence.extend(more);
-                cause.concerns.extend(effect.concerns);
-                if effect.id == super::blank_interpolation::ID {
-                    cause.why = effect.why;
-                }
+        std::mem::take(findings).into_iter().partition(is_effect);
+    let mut causes: BTreeMap<String, usize> = BTreeMap::new();
+    for (at, one) in others.iter().enumerate() {
+        if matches!(one.id, ID | case_mismatch::ID) {
+            let names = one.concerns.iter().chain([&one.key]).cloned();
+            for name in names {
+                causes.entry(name).or_insert(at);
             }
+        }
+    }
+    for effect in effects {
+        let cause = causes.get(&effect.key).or_else(|| causes.get(&outside_key(&effect.key)));
+        match cause.map(|at| &mut others[*at]).filter(|cause| explains(cause, &effect)) {
+            Some(cause) => add_effect(cause, effect),
             None => others.push(effect),
         }
     }
     *findings = others;
 }
 
-/// Whether a misspelled name is why another finding was made.
+/// Whether a misspelled name, which another finding is about, is why that one was made: a variable of this name may
+/// be set in several places.
 fn explains(near: &ConfigFinding, effect: &ConfigFinding) -> bool {
-    let is_meant = near
-        .concerns
-        .iter()
-        .any(|name| *name == effect.key || crate::compose::outside_key(&effect.key) == *name);
-    let is_slip = near.evidence.first() == effect.evidence.first()
-        && (near.key == effect.key || crate::compose::outside_key(&effect.key) == near.key);
-    is_meant || is_slip
+    let is_same_place = || effect.evidence.first().is_some_and(|at| near.evidence.contains(at));
+    effect.id == blank_interpolation::ID || is_same_place()
+}
+
+fn add_effect(cause: &mut ConfigFinding, effect: ConfigFinding) {
+    cause.severity = cause.severity.max(effect.severity);
+    if effect.id == blank_interpolation::ID {
+        cause.why = effect.why;
+    }
+    for place in effect.evidence {
+        if !cause.evidence.contains(&place) {
+            cause.evidence.push(place);
+        }
+    }
+    cause.concerns.extend(effect.concerns);
 }

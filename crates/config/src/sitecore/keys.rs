@@ -120,7 +120,7 @@ fn row(key: Text, tree: &Tree, cell: &Cell, ledger: &mut Ledger) -> Effective {
         }
     }
     let winner = cell.winner.map(|at| at as usize);
-    Effective { key, winner, chain, certainty, gaps: Vec::new() }
+    Effective { key, winner, chain, certainty, gap: None }
 }
 
 /// Adds assignments that are no cell's own to the keys that they are meant for.
@@ -142,8 +142,8 @@ pub(super) fn add_others(
         }
     }
     for (key, more) in by_key {
-        let (chain, gaps) = (Vec::new(), Vec::new());
-        let mut one = Effective { key, winner: None, chain, certainty: Certainty::Exact, gaps };
+        let (chain, certainty) = (Vec::new(), Certainty::Exact);
+        let mut one = Effective { key, winner: None, chain, certainty, gap: None };
         // What only deletes gives no value.
         let counts = |at: &&usize| {
             let one = &ledger.assignments[**at];

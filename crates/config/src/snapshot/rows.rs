@@ -291,9 +291,9 @@ pub(super) struct KeyRow<'a> {
     winner: Option<usize>,
     #[serde(borrow)]
     chain: Vec<AssignmentRow<'a>>,
-    /// Sources that were not read and may set the key.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    gaps: Vec<usize>,
+    /// The strongest source that was not read and may set the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gap: Option<usize>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -345,7 +345,7 @@ impl<'a> KeyRow<'a> {
             certainty: Cow::from(effective.certainty.word()),
             winner: effective.winner.and_then(in_chain),
             chain: effective.chain.iter().map(row).collect(),
-            gaps: effective.gaps.clone(),
+            gap: effective.gap,
         }
     }
 
@@ -360,7 +360,7 @@ impl<'a> KeyRow<'a> {
             at => Ok(at.map(|at| start + at)),
         };
         let winner = in_all(self.winner)?;
-        if self.gaps.iter().any(|gap| *gap >= one.sources.len()) {
+        if self.gap.is_some_and(|gap| gap >= one.sources.len()) {
             return Err("it names a source that is not there".to_owned());
         }
         let key = Text::from(self.key);
@@ -374,7 +374,7 @@ impl<'a> KeyRow<'a> {
             winner,
             chain: (start..start + count).collect(),
             certainty: parsed(&self.certainty)?,
-            gaps: self.gaps,
+            gap: self.gap,
         });
         Ok(())
     }

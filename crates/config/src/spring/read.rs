@@ -202,6 +202,7 @@ impl<'a> Reader<'a> {
             load_file(self.locator.root, path, Some(file.format), SourceKind::File, &layer);
         if source.state == SourceState::Missing && !file.skippable {
             source.state = SourceState::MissingRequired;
+            source.why = format!("{}; {called}", source.why);
         }
         contents.entries.append(&mut contents.empties);
         contents.entries.sort_by_key(|entry| (entry.document, entry.at));

@@ -14,10 +14,10 @@ services:
     env_file: job.env
 ";
 
-/// The certainty of a key, and the sources that may set it otherwise.
-fn certainty(of: &Configuration, key: &str) -> (Certainty, Vec<String>) {
+/// The certainty of a key, and the source that may set it otherwise.
+fn certainty<'a>(of: &'a Configuration, key: &str) -> (Certainty, Option<&'a str>) {
     let one = of.effective.iter().find(|one| one.key == key).unwrap();
-    (one.certainty, one.gaps.iter().map(|at| of.sources[*at].name.clone()).collect())
+    (one.certainty, one.gap.map(|at| of.sources[at].name.as_str()))
 }
 
 #[test]
@@ -29,8 +29,8 @@ fn a_broken_file_of_a_profile_is_stronger_than_the_main_file() {
     let active = [("SPRING_PROFILES_ACTIVE", "prod"), ("LOGGING_LEVEL_ROOT", "info")];
     let found = inspected("spring", &files, &active);
     let broken = "src/main/resources/application-prod.yml";
-    assert_eq!(certainty(&found, "server.port"), (Certainty::Unknown, vec![broken.to_owned()]));
-    assert_eq!(certainty(&found, "logging.level.root"), (Certainty::Exact, Vec::new()));
+    assert_eq!(certainty(&found, "server.port"), (Certainty::Unknown, Some(broken)));
+    assert_eq!(certainty(&found, "logging.level.root"), (Certainty::Exact, None));
     assert_eq!(findings(&found), ["config-start-fails "]);
     let one = &found.findings[0];
     assert_eq!(one.severity, Severity::High);
@@ -40,7 +40,7 @@ fn a_broken_file_of_a_profile_is_stronger_than_the_main_file() {
     let key = found.find("server.port")[0];
     assert_eq!(found.findings_of(key), [one], "the finding concerns what the file may set");
     let inactive = inspected("spring", &files, &[]);
-    assert_eq!(certainty(&inactive, "server.port"), (Certainty::Exact, Vec::new()));
+    assert_eq!(certainty(&inactive, "server.port"), (Certainty::Exact, None));
     assert_eq!(findings(&inactive), [""; 0]);
 }
 
@@ -48,8 +48,8 @@ fn a_broken_file_of_a_profile_is_stronger_than_the_main_file() {
 fn an_import_that_is_not_read_is_stronger_than_what_imports_it() {
     let text = "spring.config.import=optional:configserver:http://localhost:8888\na=1\n";
     let found = inspected("spring", &[("application.properties", text)], &[]);
-    let import = "optional:configserver:http://localhost:8888".to_owned();
-    assert_eq!(certainty(&found, "a"), (Certainty::Unknown, vec![import]));
+    let import = "optional:configserver:http://localhost:8888";
+    assert_eq!(certainty(&found, "a"), (Certainty::Unknown, Some(import)));
 }
 
 #[test]
@@ -59,8 +59,8 @@ fn a_broken_file_of_dotnet_is_named_with_line_and_column() {
         ("appsettings.Production.json", "{\n  \"A\": {\"B\": 2},,\n}"),
     ];
     let found = inspected("dotnet", &files, &[]);
-    let broken = "appsettings.Production.json".to_owned();
-    assert_eq!(certainty(&found, "A:B"), (Certainty::Unknown, vec![broken]));
+    let broken = "appsettings.Production.json";
+    assert_eq!(certainty(&found, "A:B"), (Certainty::Unknown, Some(broken)));
     assert_eq!(findings(&found), ["config-start-fails "]);
     assert_eq!(found.findings[0].evidence, ["appsettings.Production.json:2:17"]);
 }
@@ -69,9 +69,9 @@ fn a_broken_file_of_dotnet_is_named_with_line_and_column() {
 fn a_missing_env_file_concerns_its_own_service_alone() {
     let files = [("compose.yaml", COMPOSE), ("web.env", "A=1\n"), ("job.env", "A=2\n")];
     let found = inspected("compose", &files, &[]);
-    assert_eq!(certainty(&found, "web.A"), (Certainty::Unknown, vec!["gone.env".to_owned()]));
-    assert_eq!(certainty(&found, "web.LEVEL"), (Certainty::Exact, Vec::new()));
-    assert_eq!(certainty(&found, "job.A"), (Certainty::Exact, Vec::new()));
+    assert_eq!(certainty(&found, "web.A"), (Certainty::Unknown, Some("gone.env")));
+    assert_eq!(certainty(&found, "web.LEVEL"), (Certainty::Exact, None));
+    assert_eq!(certainty(&found, "job.A"), (Certainty::Exact, None));
     assert_eq!(findings(&found), ["config-start-fails "]);
     assert!(found.findings[0].title.contains("`gone.env` does not exist"), "{:?}", found.findings);
 }

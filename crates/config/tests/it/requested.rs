@@ -7,10 +7,10 @@ use crate::support::{chain, effective, findings, folder, inspected, profile, red
 
 const NODE: (&str, &str) = ("package.json", "{\"dependencies\": {\"dotenv\": \"18\"}}");
 
-/// The one finding, as its title and what to do.
-fn only(found: &Configuration) -> (String, Vec<String>) {
+/// The title of the one finding, and what to do first.
+fn only(found: &Configuration) -> (String, String) {
     assert_eq!(found.findings.len(), 1, "{:?}", found.findings);
-    (found.findings[0].title.clone(), found.findings[0].fix.clone())
+    (found.findings[0].title.clone(), found.findings[0].fix[0].clone())
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn a_blank_interpolation_and_the_misspelled_line_are_one_finding() {
         "`API_PORTT` is set, and nothing asks for it; `compose.yaml:4` asks for `API_PORT`, which is \
          almost the same."
     );
-    assert_eq!(fix, ["Rename `API_PORTT` to `API_PORT`."]);
+    assert_eq!(fix, "Rename `API_PORTT` to `API_PORT`.");
     let one = &found.findings[0];
     assert_eq!((one.id, one.severity), ("config-near-miss-name", Severity::Medium));
     assert_eq!(one.evidence, [".env:1", "compose.yaml:4"]);
@@ -38,7 +38,16 @@ fn a_blank_interpolation_and_the_misspelled_line_are_one_finding() {
     let demanded = compose.replace("API_PORT}", "API_PORT:?}");
     let files = [("compose.yaml", demanded.as_str()), (".env", "API_PORTT=8080\n")];
     let found = inspected("compose", &files, &[]);
-    assert_eq!((only(&found).1.len(), found.findings[0].severity), (1, Severity::High));
+    only(&found);
+    assert_eq!(found.findings[0].severity, Severity::High);
+}
+
+#[test]
+fn a_blank_interpolation_and_a_name_in_another_case_are_one_finding() {
+    let compose = "services:\n  web:\n    image: web:${TAG}\n";
+    let found = inspected("compose", &[("compose.yaml", compose), (".env", "Tag=1\n")], &[]);
+    assert_eq!(findings(&found), ["config-case-mismatch ${Tag}"]);
+    assert!(found.findings[0].why.contains("empty text"), "{:?}", found.findings);
 }
 
 #[test]
@@ -46,7 +55,7 @@ fn the_name_that_is_asked_for_is_never_taken_for_the_slip() {
     let compose = "services:\n  web:\n    image: web:${API_PORT}\n";
     let files = [("compose.yaml", compose), (".env", "API_PORTT=8080\n")];
     let found = inspected("compose", &files, &[("API_PORT", "1")]);
-    assert_eq!(only(&found).1, ["Rename `API_PORTT` to `API_PORT`."]);
+    assert_eq!(only(&found).1, "Rename `API_PORTT` to `API_PORT`.");
     // Spring knows its own keys.
     let files = [
         ("application.yml", "spring:\n  datasource:\n    usrname: a\n"),
@@ -58,12 +67,16 @@ fn the_name_that_is_asked_for_is_never_taken_for_the_slip() {
         assert!(title.contains("is a key of Spring Boot"), "{title}");
         let write = "Write `spring.datasource.username` instead of `spring.datasource.usrname` in \
                      `application.yml:3`.";
-        assert_eq!(fix, [write]);
+        assert_eq!(fix, write);
     }
     // Where nothing is known to ask for either name, both may be right.
     let files = [("application.yml", "shop:\n  usrname: a\n")];
-    let (_, fix) = only(&inspected("spring", &files, &[("SHOP_USERNAME", "b")]));
-    assert_eq!(fix.len(), 2, "{fix:?}");
+    let found = inspected("spring", &files, &[("SHOP_USERNAME", "b")]);
+    only(&found);
+    assert!(
+        found.findings[0].fix[1].contains("`shop.usrname` in `application.yml:2`"),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -71,7 +84,7 @@ fn short_names_are_compared_with_what_the_code_asks_for() {
     let code = ("server.js", "require('dotenv').config();\nlisten(process.env.API_KEY);\n");
     let found = inspected("dotenv", &[NODE, code, (".env", "API_KYE=1\n")], &[]);
     assert_eq!(findings(&found), ["config-near-miss-name API_KYE"]);
-    assert_eq!(only(&found).1, ["Rename `API_KYE` to `API_KEY`."]);
+    assert_eq!(only(&found).1, "Rename `API_KYE` to `API_KEY`.");
     assert_eq!(chain(&found, "API_KEY"), ["server.js:2 requested"]);
 }
 
@@ -123,13 +136,13 @@ fn code_of_spring_and_dotnet_asks_for_keys() {
         effective(&found),
         ["shop.limt=3 < application.yml:2".to_owned(), format!("shop.region=eu < {java}:2")]
     );
-    assert_eq!(only(&found).1, ["Rename `shop.limt` to `shop.limit`."]);
+    assert_eq!(only(&found).1, "Rename `shop.limt` to `shop.limit`.");
     let code = "var a = builder.Configuration.GetConnectionString(\"Main\");\n\
                 services.Configure<Mail>(builder.Configuration.GetSection(\"Mail\"));\n\
                 services.Configure<Pay>(builder.Configuration.GetSection(\"Pay\"));\n";
     let settings = "{\"ConnectionStrings\": {\"Mian\": \"a\"}, \"Mail\": {\"Host\": \"h\"}}";
     let found = inspected("dotnet", &[("Program.cs", code), ("appsettings.json", settings)], &[]);
-    assert_eq!(only(&found).1, ["Rename `ConnectionStrings:Mian` to `ConnectionStrings:Main`."]);
+    assert_eq!(only(&found).1, "Rename `ConnectionStrings:Mian` to `ConnectionStrings:Main`.");
     let keys: Vec<&str> = found.effective.iter().map(|one| one.key.as_str()).collect();
     assert_eq!(keys, ["ConnectionStrings:Main", "ConnectionStrings:Mian", "Mail:Host", "Pay:*"]);
 }
@@ -140,7 +153,7 @@ fn a_misspelled_group_is_one_finding() {
     let settings = "{\"Smpt\": {\"Host\": \"h\", \"Port\": 1}}";
     let found = inspected("dotnet", &[("Program.cs", code), ("appsettings.json", settings)], &[]);
     assert_eq!(findings(&found), ["config-near-miss-name Smpt:Host"]);
-    assert_eq!(only(&found).1, ["Rename `Smpt` to `Smtp`."]);
+    assert_eq!(only(&found).1, "Rename `Smpt` to `Smtp`.");
     for key in ["Smpt:Port", "Smtp:*"] {
         let key = found.effective.iter().find(|one| one.key == key).unwrap();
         assert_eq!(found.findings_of(key).len(), 1, "{key:?}");

@@ -55,8 +55,8 @@ struct SourceJson<'a> {
 struct KeyJson<'a> {
     key: &'a str,
     certainty: &'static str,
-    /// The sources that were not read and may set the key.
-    gaps: Vec<&'a str>,
+    /// The strongest source that was not read and may set the key.
+    gap: Option<&'a str>,
     winner: Option<AssignmentJson<'a>>,
     assignments: usize,
     /// What a result given with `--observed` says of the reading of the winner.
@@ -182,7 +182,7 @@ struct ChainJson<'a> {
     profile: &'a str,
     key: &'a str,
     certainty: &'static str,
-    gaps: Vec<&'a str>,
+    gap: Option<&'a str>,
     chain: Vec<AssignmentJson<'a>>,
 }
 
@@ -270,7 +270,7 @@ fn keys_of<S: Serializer>(
         KeyJson {
             key: &effective.key,
             certainty: effective.certainty.word(),
-            gaps: gaps_of(one, effective),
+            gap: gap_of(one, effective),
             winner: winner.map(|winner| AssignmentJson::new(one, winner)),
             assignments: effective.chain.len(),
             read: observed.and_then(|observed| observed.read_of(one, winner?)),
@@ -278,8 +278,8 @@ fn keys_of<S: Serializer>(
     }))
 }
 
-fn gaps_of<'a>(one: &'a Configuration, effective: &Effective) -> Vec<&'a str> {
-    effective.gaps.iter().map(|gap| one.sources[*gap].name.as_str()).collect()
+fn gap_of<'a>(one: &'a Configuration, effective: &Effective) -> Option<&'a str> {
+    effective.gap.map(|gap| one.sources[gap].name.as_str())
 }
 
 impl<'a> From<&'a Source> for SourceJson<'a> {
@@ -352,7 +352,7 @@ impl<'a> ConfigExplainDocument<'a> {
                 profile: &of.profile,
                 key: &effective.key,
                 certainty: effective.certainty.word(),
-                gaps: gaps_of(of, effective),
+                gap: gap_of(of, effective),
                 chain: effective
                     .chain
                     .iter()

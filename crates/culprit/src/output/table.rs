@@ -18,6 +18,8 @@ pub(crate) struct Table {
     columns: Vec<Column>,
     /// Whether names stay whole, though lines are longer than the width.
     whole: bool,
+    /// The column that gives way; none: the widest one of text.
+    gives_way: Option<usize>,
     /// The texts of all cells, one after the other: a table can have a million.
     text: String,
     /// Where each cell ends in `text`; the first row is the heading.
@@ -39,6 +41,7 @@ impl Table {
         let mut table = Self {
             columns: columns.iter().map(of).collect(),
             whole: false,
+            gives_way: None,
             text: String::new(),
             ends: Vec::new(),
         };
@@ -49,6 +52,12 @@ impl Table {
     /// Cuts no cell: for names and reasons that say nothing in part. The last column is wrapped.
     pub(crate) const fn whole(mut self) -> Self {
         self.whole = true;
+        self
+    }
+
+    /// Cuts the cells of this column alone, where lines are longer than the width.
+    pub(crate) const fn cutting(mut self, column: usize) -> Self {
+        self.gives_way = Some(column);
         self
     }
 
@@ -114,7 +123,7 @@ impl Table {
         let widest = (0..widths.len())
             .filter(|i| self.columns[*i].align == Align::Left)
             .max_by_key(|i| widths[*i]);
-        if let Some(widest) = widest.filter(|_| !self.whole) {
+        if let Some(widest) = self.gives_way.or(widest).filter(|_| !self.whole) {
             // Below 12 characters a name says nothing; the terminal may wrap instead.
             widths[widest] = widths[widest].saturating_sub(total.saturating_sub(width)).max(12);
         }
@@ -162,6 +171,18 @@ mod tests {
         let text = table.render(24);
         assert_eq!(text, "  exc  name\n1.5 s  libc.so.…anosleep\n12 ms  main\n");
         assert!(table.whole().render(24).contains("libc.so.6!clock_nanosleep"));
+    }
+
+    #[test]
+    fn a_column_can_be_the_one_that_gives_way() {
+        let mut table = Table::new(&[("value", Align::Left), ("from", Align::Left)]);
+        table.row([
+            "a value of forty characters and a bit more",
+            "a/path/that/is/as/long/as/the/value:1",
+        ]);
+        let text = table.cutting(0).render(60);
+        assert!(text.ends_with("  a/path/that/is/as/long/as/the/value:1\n"), "{text}");
+        assert!(text.lines().all(|line| characters(line) <= 60), "{text}");
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(crate) fn config_show(
         ));
     }
     text.push('\n');
-    keys(one, observed).whole().render_into(output.width(), text);
+    keys(one, observed).render_into(output.width(), text);
     text.push_str(&not_in_keys(one, output));
     text.push_str(&format!("\n{}", findings(one, output)));
     if !one.leaves_out.is_empty() {
@@ -80,14 +80,15 @@ fn keys(one: &Configuration, observed: Option<&ObservedDocument>) -> Table {
     let mut table = Table::new(&columns);
     for effective in one.effective.iter().filter(|effective| counts(one, effective)) {
         let winner = effective.winner.map(|at| &one.assignments[at]);
-        let value = winner.map_or(Cow::Borrowed("-"), |winner| short(shown(&winner.value)));
+        let value = winner.map_or(Cow::Borrowed("-"), |winner| shown(&winner.value));
         let mut from =
             winner.map_or_else(|| without_value(one, effective), |one_of| one.place(one_of));
         from.push_str(doubt(effective.certainty));
         let read = observed.and_then(|observed| observed.read_of(one, winner?));
         table.row([&*effective.key, &value, &from, read.unwrap_or("not observed")].map(clean));
     }
-    table
+    // The start of a value tells it from others; a place says nothing in part.
+    table.cutting(1)
 }
 
 /// Whether a key has a value, or something asks for it: not if only files set it that do not count.
@@ -99,9 +100,16 @@ fn counts(one: &Configuration, effective: &Effective) -> bool {
 /// What is said in place of the winner's source.
 fn without_value(one: &Configuration, effective: &Effective) -> String {
     let mut chain = effective.chain.iter().map(|at| &one.assignments[*at]);
-    match chain.find(|assignment| assignment.outcome == Outcome::Requested) {
-        Some(request) => format!("nothing sets it; asked for in {}", one.place(request)),
-        None => "no source that counts".to_owned(),
+    let Some(first) = chain.find(|assignment| sets_nothing(assignment.outcome)) else {
+        return "no source that counts".to_owned();
+    };
+    let place = one.place(first);
+    match (first.outcome, first.op) {
+        (Outcome::Requested, Op::Set) => format!("nothing sets it; {place} has a default"),
+        (Outcome::Requested, _) | (_, Op::Inherit) => {
+            format!("nothing sets it; asked for in {place}")
+        }
+        _ => format!("never applied; set in {place}"),
     }
 }
 
@@ -116,7 +124,7 @@ fn not_in_keys(one: &Configuration, output: &Output) -> String {
         }
     }
     let gaps: BTreeSet<usize> =
-        one.effective.iter().flat_map(|effective| effective.gaps.iter().copied()).collect();
+        one.effective.iter().filter_map(|effective| effective.gap).collect();
     for gap in gaps {
         text.push_str(&wrap(&clean(&unread(one, gap)), output.width(), ""));
     }
@@ -220,16 +228,6 @@ fn was_read(one: &Explained<'_>, observed: &ObservedDocument) -> String {
     }
 }
 
-/// The start of a value in a table of all keys.
-fn short(value: Cow<'_, str>) -> Cow<'_, str> {
-    /// Addresses and names of this length are whole; more hides where a value comes from.
-    const MOST: usize = 60;
-    match value.char_indices().nth(MOST) {
-        Some((end, _)) => Cow::Owned(format!("{}…", &value[..end])),
-        None => value,
-    }
-}
-
 /// The start of a long value.
 fn cut(value: &str) -> Cow<'_, str> {
     /// More of a value fills a page, and explains nothing.
@@ -260,9 +258,11 @@ fn chain(one: &Configuration, effective: &Effective, output: &Output) -> String 
             Outcome::Won if assignment.reason.is_empty() => written(assignment, &effective.key),
             _ => assignment.reason.clone(),
         };
-        // A name that is taken from elsewhere has no value of its own.
-        let value = match assignment.op {
-            Op::Inherit if sets_nothing(assignment.outcome) => Cow::Borrowed("-"),
+        // A name that is taken from elsewhere has no value of its own, and neither has a request.
+        let is_taken = assignment.op == Op::Inherit && assignment.outcome.is_never_applied();
+        let value = match assignment.outcome {
+            Outcome::Requested => Cow::Borrowed("-"),
+            _ if is_taken => Cow::Borrowed("-"),
             _ => shown(&assignment.value),
         };
         let cells = [
@@ -276,8 +276,8 @@ fn chain(one: &Configuration, effective: &Effective, output: &Output) -> String 
     // Its headings say nothing that the cells do not, and reasons say nothing in part.
     let table = table.whole().render(output.width());
     text.extend(table.split_inclusive('\n').skip(1));
-    for gap in &effective.gaps {
-        text.push_str(&wrap(&clean(&unread(one, *gap)), output.width(), "  "));
+    if let Some(gap) = effective.gap {
+        text.push_str(&wrap(&clean(&unread(one, gap)), output.width(), "  "));
     }
     text
 }

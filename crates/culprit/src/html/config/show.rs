@@ -61,11 +61,9 @@ fn key(one: &Configuration, effective: &Effective) -> [String; 4] {
     let value = winner.map_or_else(|| "-".to_owned(), |winner| shown(&winner.value));
     let from =
         winner.map_or_else(|| "no source that counts".to_owned(), |winner| one.place(winner));
-    let gaps = effective.gaps.iter().map(|gap| one.sources[*gap].name.as_str());
-    let gaps: Vec<&str> = gaps.collect();
-    let certainty = match gaps.as_slice() {
-        [] => effective.certainty.to_string(),
-        gaps => format!("{}: {} was not read", effective.certainty, gaps.join(", ")),
+    let certainty = match effective.gap {
+        Some(gap) => format!("{}: {} was not read", effective.certainty, one.sources[gap].name),
+        None => effective.certainty.to_string(),
     };
     [String::from(&effective.key), value, from, certainty]
 }
