@@ -24,8 +24,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     yields_to: &["name-lookup-wait", "syn-retransmission", "poll-sleep-loop"],
     claim: "A thread waits for an answer that does not come. Only its own time limit lets it go on.",
     signature: "Waits on the critical path that their own timer ended while no recorded thread worked. Most of \
-                the thread's waits of this kind are inside a function that receives, or begin after a request to \
-                a peer that has not answered by then and answers at other times.",
+                them are inside a function that receives. Or they begin after a request to a peer that has not \
+                answered by then, and answers at other times.",
     not_reported: &[
         "pauses of a client between an answer and its next request (`idle-await`)",
         "a server that waits for requests",

@@ -26,7 +26,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 descriptor whether something is there.",
     not_reported: &[
         "the wait for an event",
-        "`epoll`, which is told of events",
+        "`epoll`, which returns only what has an event",
         "many calls for a few descriptors (`syscall-storm`)",
     ],
     why: "A call of `poll` or `select` takes 30 to 100 ns for each descriptor, busy or not. With thousands of \

@@ -79,14 +79,11 @@ impl Rule for SpawnStorm {
         }
         let segments = evidence.segments(|s, i| {
             let is_short = |thread| short.contains(&evidence.process(thread));
-            // No thread's time fills the wait before a child's first instruction.
-            let is_unborn = |thread| {
-                let born = evidence.recording.process(evidence.process(thread)).start;
-                let first = evidence.recording.intervals[evidence.lives.rows(thread)].first();
-                is_short(thread) && first.is_some_and(|row| (born..row.start).contains(&s.start))
-            };
-            let unborn =
-                matches!(i.cause, Cause::Child | Cause::Pipe) && i.waker.is_some_and(is_unborn);
+            // No thread's time fills the wait before a child's first instruction. What lasts longer than a
+            // start is a wait for what others did before this child was made.
+            let unborn = matches!(i.cause, Cause::Child | Cause::Pipe)
+                && s.length <= SHORT_CPU
+                && i.waker.is_some_and(is_short);
             let costs = is_running_cost(i.cause) && !is_own_work(evidence, i);
             (is_short(i.thread) && costs) || is_forking(evidence, i) || unborn
         });
