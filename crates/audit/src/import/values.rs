@@ -42,7 +42,7 @@ pub(crate) struct Values {
     /// Rows in memory, of both tables.
     pub(crate) in_memory: usize,
     /// Rows of facets by their source.
-    rows: FxHashMap<SourceKey, u64>,
+    rows: BTreeMap<SourceKey, u64>,
     /// The name of the events of interactions, which are no rows of their own.
     events: Option<TermKey>,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Written {
     /// Facets that were new or newer.
     pub(crate) facets: u64,
     /// By source, rows of facets that were older than what was there, or the same.
-    pub(crate) unchanged: FxHashMap<SourceKey, u64>,
+    pub(crate) unchanged: BTreeMap<SourceKey, u64>,
 }
 
 impl Values {
@@ -64,7 +64,7 @@ impl Values {
             buckets: BTreeMap::new(),
             parts: 0,
             in_memory: 0,
-            rows: FxHashMap::default(),
+            rows: BTreeMap::new(),
             events: None,
         }
     }
@@ -190,7 +190,7 @@ fn newest(rows: ValueRows, spans: &[u32]) -> ValueRows {
 struct NewFacets {
     facets: u64,
     /// Those that are rows of their own, by source.
-    rows: FxHashMap<SourceKey, u64>,
+    rows: BTreeMap<SourceKey, u64>,
 }
 
 impl NewFacets {
