@@ -24,11 +24,11 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     yields_to: &[],
     claim: "Threads wait for a lock that other threads hold for longer than a lock handoff takes.",
     signature: "A thread on the critical path waits for a lock: a mutex, a read-write lock, an \
-                interpreter's lock, a kernel lock, or a semaphore or futex used as a \
-                lock. The thread that ended the wait is the holder. What it did meanwhile \
+                interpreter's lock, a kernel lock, or a semaphore or futex used as \
+                one. The thread that ended the wait is the holder. What it did meanwhile \
                     is the critical section. For tasks of a runtime (Go): samples in \
                     the slow path of a lock, called by a function that rarely runs in two \
-                    threads at once. Beside the path: a thread on it waits, and another one waits for \
+                    threads at once. Beside the path: a thread on it waits, and another one for \
                     its lock.",
     not_reported: &[
         "waits on condition variables, barriers and joins (`wait-on-thread`)",

@@ -81,7 +81,7 @@ impl Rule for NoAnswerInTime {
         }
         let talks = Talks::of(evidence);
         let places = tally::by(evidence, &timed, |s| Some(tally::waiting_function(evidence, s)));
-        places.into_iter().filter_map(|place| claim(evidence, &talks, place)).collect()
+        places.iter().filter_map(|place| claim(evidence, &talks, place)).collect()
     }
 }
 
@@ -93,7 +93,7 @@ fn awaited(evidence: &Evidence<'_>, talks: &Talks, wait: &Interval) -> Option<Op
     (peer.is_some() || receives).then_some(peer)
 }
 
-fn claim(evidence: &Evidence<'_>, talks: &Talks, place: Tally<Text>) -> Option<Claim> {
+fn claim(evidence: &Evidence<'_>, talks: &Talks, place: &Tally<Text>) -> Option<Claim> {
     let row = |id: &SegmentId| evidence.of_segment(evidence.chain.segment(*id));
     let is_awaited = |id: &SegmentId| awaited(evidence, talks, row(id)).is_some();
     let segments: Vec<SegmentId> = place.segments.iter().copied().filter(is_awaited).collect();

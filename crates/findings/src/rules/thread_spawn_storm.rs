@@ -74,8 +74,8 @@ impl Rule for ThreadSpawnStorm {
         }
         let segments = evidence.segments(|_, i| short.is_cost(evidence, i));
         let process = |s: &Segment| Some(evidence.process(evidence.of_segment(s).thread));
-        let processes = tally::by(evidence, &segments, process).into_iter();
-        processes.map(|t| told(evidence, &short, t)).collect()
+        let processes = tally::by(evidence, &segments, process);
+        processes.iter().map(|t| told(evidence, &short, t)).collect()
     }
 }
 
@@ -135,7 +135,7 @@ fn is_own_work(evidence: &Evidence<'_>, row: &Interval) -> bool {
         && !evidence.stacks.in_family(row.stack, Family::StartsThread)
 }
 
-fn told(evidence: &Evidence<'_>, short: &Short, t: Tally<ProcessId>) -> Claim {
+fn told(evidence: &Evidence<'_>, short: &Short, t: &Tally<ProcessId>) -> Claim {
     let count = short.counts.get(&t.key).copied().unwrap_or(1);
     let whole = evidence.chain.whole;
     let title = format!(
