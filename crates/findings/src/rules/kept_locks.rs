@@ -11,9 +11,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Cause, Interval, Nanos, StackId, Text, ThreadId};
+use culprit_model::{Cause, Interval, Nanos, StackId, Text, ThreadId, Time};
 
-use super::lock_contention::DOC;
+use super::lock_contention::{self, DOC};
 use crate::evidence::{Evidence, Family, Relation, Segment};
 use crate::rule::{COST, Claim, PERCENT, Site};
 use crate::tally::{self, Tally};
@@ -45,12 +45,9 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Vec<Claim> {
         return Vec::new();
     }
     // Where the path goes through waits for the lock, the rule itself reports them.
-    let on_path: BTreeSet<Text> = evidence
-        .depending_on(Relation::Lock)
-        .iter()
-        .filter_map(|id| evidence.dependent_wait(evidence.chain.segment(*id)))
-        .map(|wait| function(evidence, evidence.interval(wait).stack))
-        .collect();
+    let on_path = lock_contention::waits(evidence, &evidence.depending_on(Relation::Lock));
+    let on_path = on_path.into_iter().map(|wait| evidence.interval(wait).stack);
+    let on_path: BTreeSet<Text> = on_path.map(|stack| function(evidence, stack)).collect();
     let all: Vec<_> = evidence.chain.iter().map(|(id, _)| id).collect();
     let places = tally::by(evidence, &all, |segment| {
         let kept = waits.kept(evidence, segment)?;
@@ -61,22 +58,39 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Vec<Claim> {
     beside.filter_map(|place| told(evidence, &waits, place)).collect()
 }
 
-/// Long waits for locks, by the thread that has the lock.
-struct Waits<'a>(BTreeMap<ThreadId, Vec<&'a Interval>>);
+/// Long waits for locks, by the thread that has the lock, in the order of their starts: each with the latest end
+/// up to it.
+struct Waits<'a>(BTreeMap<ThreadId, Vec<(&'a Interval, Time)>>);
 
 impl<'a> Waits<'a> {
-    /// Linear in intervals.
+    /// Linear in intervals, and n log n in these waits.
     fn of(evidence: &Evidence<'a>) -> Self {
-        let mut waits: BTreeMap<ThreadId, Vec<&Interval>> = BTreeMap::new();
+        let mut waits: BTreeMap<ThreadId, Vec<(&Interval, Time)>> = BTreeMap::new();
         let rows = evidence.recording.intervals.iter();
         for row in rows.filter(|row| row.cause == Cause::Lock && row.duration >= MIN_WAIT) {
             let holder = row.waker.filter(|by| *by != row.thread);
             let is_lock = || Relation::of(evidence, row, row.waker, false) == Relation::Lock;
             if let Some(holder) = holder.filter(|_| is_lock()) {
-                waits.entry(holder).or_default().push(row);
+                waits.entry(holder).or_default().push((row, row.start + row.duration));
+            }
+        }
+        for of_holder in waits.values_mut() {
+            of_holder.sort_by_key(|(row, _)| row.start);
+            let mut latest = Time::START;
+            for (_, end) in of_holder {
+                latest = latest.max(*end);
+                *end = latest;
             }
         }
         Self(waits)
+    }
+
+    /// A wait for a lock of this thread's at some time.
+    fn at(&self, holder: ThreadId, time: Time) -> Option<&'a Interval> {
+        let waits = self.0.get(&holder)?;
+        let begun = &waits[..waits.partition_point(|(row, _)| row.start <= time)];
+        let may_last = begun.iter().rev().take_while(|(_, latest)| time < *latest);
+        may_last.map(|(row, _)| *row).find(|row| time < row.start + row.duration)
     }
 
     /// The innermost slow wait of a segment in which another thread waits for a lock of the waiter's.
@@ -90,18 +104,14 @@ impl<'a> Waits<'a> {
             )
         };
         [own].into_iter().chain(around).filter(slow).find_map(|slow| {
-            let covers = |row: &&&Interval| {
-                row.start <= segment.start && segment.start < row.start + row.duration
-            };
-            let waits = self.0.get(&slow.thread)?.iter().find(covers)?;
+            let waits = self.at(slow.thread, segment.start)?;
             Some(Kept { holder: slow.thread, slow, waits })
         })
     }
 }
 
 fn function(evidence: &Evidence<'_>, stack: Option<StackId>) -> Text {
-    let own = evidence.chores.application(stack).filter(|f| evidence.chores.is_application(*f));
-    evidence.name(own.or_else(|| evidence.stacks.focus(stack)))
+    evidence.name(lock_contention::own_function(evidence, stack))
 }
 
 fn told(evidence: &Evidence<'_>, waits: &Waits<'_>, place: Tally<Key>) -> Option<Claim> {

@@ -3,7 +3,7 @@
 //! The holder is the thread that ended the wait: its release of the lock wakes the waiter. What the
 //! holder did during the wait is the cost of the critical section.
 
-use culprit_model::{Nanos, ProcessId, Text};
+use culprit_model::{FrameId, Nanos, ProcessId, StackId, Text};
 
 use super::{kept_locks, task_locks};
 use crate::evidence::{Evidence, IntervalId, Relation, SegmentId};
@@ -145,12 +145,16 @@ fn told(evidence: &Evidence<'_>, process: ProcessId, segments: &[SegmentId]) -> 
 /// The function in which threads wait longest for the locks.
 fn waiting_function(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Text {
     let functions = tally::by(evidence, segments, |s| {
-        let wait = evidence.interval(evidence.dependent_wait(s)?);
-        let own = evidence.chores.application(wait.stack);
-        let own = own.filter(|frame| evidence.chores.is_application(*frame));
-        own.or_else(|| evidence.stacks.focus(wait.stack))
+        own_function(evidence, evidence.interval(evidence.dependent_wait(s)?).stack)
     });
     evidence.name(functions.first().map(|function| function.key))
+}
+
+/// The program's own function that a stack is in, else the one to look at for a wait.
+pub(super) fn own_function(evidence: &Evidence<'_>, stack: Option<StackId>) -> Option<FrameId> {
+    let own = evidence.chores.application(stack);
+    let own = own.filter(|frame| evidence.chores.is_application(*frame));
+    own.or_else(|| evidence.stacks.focus(stack))
 }
 
 /// Reason and fix for a lock whose holder sleeps.
@@ -169,7 +173,7 @@ fn is_pause(evidence: &Evidence<'_>, segments: &[SegmentId]) -> bool {
 }
 
 /// The waits for locks, each once, without the waits for the waiting threads.
-fn waits(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Vec<IntervalId> {
+pub(super) fn waits(evidence: &Evidence<'_>, segments: &[SegmentId]) -> Vec<IntervalId> {
     let wait = |id: &SegmentId| evidence.dependent_wait(evidence.chain.segment(*id));
     let mut waits: Vec<IntervalId> = segments.iter().filter_map(wait).collect();
     waits.sort_unstable();
