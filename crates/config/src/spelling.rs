@@ -8,14 +8,20 @@
 //! two letters swapped, a letter doubled     ENV  EVN     URL  URLL
 //! a letter missing or too many              6 letters and more in the whole name
 //! another letter                            6 and more in the word
+//! two of these, and a letter too many or    10 and more in the word
+//! missing
 //! ```
+//!
+//! Two other letters make another word: `production`, `projection`.
 
 /// Names with fewer letters are near to too many others.
 const SHORTEST: usize = 4;
 /// Names with fewer letters may differ in what people swap or repeat alone.
 const LONG: usize = 6;
-/// Words that may be slipped in: one letter each.
-pub(crate) const MOST_WORDS: usize = 2;
+/// Words of so many letters may have two slips.
+const VERY_LONG: usize = 10;
+/// Slips that make one name of another.
+pub(crate) const MOST: usize = 2;
 
 /// How many slips make one name of the other; none if it is the same name, or another one altogether.
 pub(crate) fn slips(name: &str, asked: &str) -> Option<usize> {
@@ -37,11 +43,11 @@ pub(crate) fn slips(name: &str, asked: &str) -> Option<usize> {
     }
     let differing: Vec<_> =
         own_words.iter().zip(&other_words).filter(|(one, two)| one != two).collect();
-    let is_near = |(one, two): &&(&Vec<char>, &Vec<char>)| is_slip(one, two, whole);
-    let are_near = differing.len() <= MOST_WORDS && differing.iter().all(|pair| is_near(&pair));
+    let slips = differing.iter().map(|(one, two)| slips_of_word(one, two, whole));
+    let slips = slips.sum::<Option<usize>>()?;
     // `USERS` is a name of its own beside `USER`.
     let is_plural = whole < 2 * SHORTEST && (is_plural(&own, &other) || is_plural(&other, &own));
-    (are_near && !is_plural).then_some(differing.len())
+    (slips <= MOST && !is_plural).then_some(slips)
 }
 
 /// The one of some names that may be meant by another one, which is none of them.
@@ -67,6 +73,25 @@ fn same_digits(one: &[char], two: &[char]) -> bool {
 
 fn is_plural(one: &[char], two: &[char]) -> bool {
     one.split_last().is_some_and(|(last, rest)| *last == 's' && rest == two)
+}
+
+/// How many slips make one word of the other: one or two.
+fn slips_of_word(one: &[char], two: &[char], whole: usize) -> Option<usize> {
+    let is_twice = || {
+        let (shorter, longer) = if one.len() < two.len() { (one, two) } else { (two, one) };
+        let is_long = shorter.len() >= VERY_LONG && shorter.len() < longer.len();
+        is_long && shorter.first() == longer.first() && has_letters(longer, shorter) && {
+            let [one, two] = [one, two].map(|word| word.iter().collect::<String>());
+            strsim::osa_distance(&one, &two) == 2
+        }
+    };
+    is_slip(one, two, whole).then_some(1).or_else(|| is_twice().then_some(2))
+}
+
+/// Whether a word has each letter of another one as often.
+fn has_letters(longer: &[char], shorter: &[char]) -> bool {
+    let count = |word: &[char], letter| word.iter().filter(|other| **other == letter).count();
+    shorter.iter().all(|letter| count(shorter, *letter) <= count(longer, *letter))
 }
 
 /// Whether one slip makes one word of the other.
@@ -110,6 +135,8 @@ mod tests {
             ("REGIONN", "REGION"),
             ("APP_DB_HOST", "APP_DBHOST"),
             ("LOGLEVEL", "LOG_LEVEL"),
+            ("ASPNETCORE_ENVRIOMENT", "ASPNETCORE_ENVIRONMENT"),
+            ("CREDENTAILS_FILE", "CREDENTIALS_FILE"),
         ] {
             assert!(slips(name, asked).is_some(), "{name} {asked}");
         }
@@ -129,6 +156,8 @@ mod tests {
             ("ENV", "EVN"),
             ("SPRING_PROFILES_DEFAULT", "SPRING_PROFILES_ACTIVE"),
             ("DATABASE_URI", "DATABASE_URL"),
+            ("PROJECTION_URL", "PRODUCTION_URL"),
+            ("MAX_CONNECTORS", "MAX_CONNECTIONS"),
         ] {
             assert_eq!(slips(name, asked), None, "{name} {asked}");
         }

@@ -22,6 +22,7 @@ rules! {
     wait_on_thread::WaitOnThread,
     wait_on_child::WaitOnChild,
     spawn_storm::SpawnStorm,
+    repeated_start::RepeatedStart,
     thread_spawn_storm::ThreadSpawnStorm,
     network_wait::NetworkWait,
     serial_round_trips::SerialRoundTrips,

@@ -64,9 +64,9 @@ type Held = ((Source, Contents), std::collections::BTreeMap<usize, (Outcome, Str
 fn source(asks: &Asks, layer: &str, root: &Root, name: String) -> Option<Held> {
     let read = root.read(Path::new(&name));
     let bytes = read.bytes.filter(|bytes| bytes.len() <= MOST_BYTES)?;
-    let text = std::str::from_utf8(&bytes).ok()?;
+    let text = patterns::without_comments(std::str::from_utf8(&bytes).ok()?);
     let (mut contents, mut verdicts) = (Contents::default(), std::collections::BTreeMap::new());
-    for asked in patterns::asked(asks, text) {
+    for asked in patterns::asked(asks, &text) {
         if asked.default.is_none() {
             let why = match asked.is_group() {
                 true => "the code asks for the group here",

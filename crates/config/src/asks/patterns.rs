@@ -41,8 +41,50 @@ impl Asked<'_> {
     }
 }
 
-/// What a text asks for, in its order: of a name that is asked for several times the first place, and the first
-/// one with a default.
+/// A text with spaces in place of its comments, so that all places stay. A comment sign in a string is none.
+pub(super) fn without_comments(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['/', '"', '\'', '`']) {
+        code.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let end_of = |start: usize, end: &str| rest[start..].find(end).map(|at| start + at);
+        let (end, is_comment) = match rest.as_bytes() {
+            [b'/', b'/', ..] => (end_of(2, "\n"), true),
+            [b'/', b'*', ..] => (end_of(2, "*/").map(|at| at + 2), true),
+            [b'/', ..] => (Some(1), false),
+            [quote, ..] => (Some(string(rest, *quote)), false),
+            [] => (None, false),
+        };
+        let (part, after) = rest.split_at(end.unwrap_or(rest.len()));
+        match is_comment {
+            true => code.extend(part.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' })),
+            false => code.push_str(part),
+        }
+        rest = after;
+    }
+    code.push_str(rest);
+    code
+}
+
+/// Where the string at the start of a text ends. One that its line does not end is a lone quote, in a pattern or
+/// in text of a page.
+fn string(text: &str, quote: u8) -> usize {
+    let mut is_escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'\n' if quote != b'`' => return 1,
+            _ if byte == quote => return at + 1,
+            _ => {}
+        }
+    }
+    1
+}
+
+/// What a text without comments asks for, in its order: of a name that is asked for several times the first place,
+/// and the first one with a default.
 pub(super) fn asked<'a>(asks: &Asks, text: &'a str) -> Vec<Asked<'a>> {
     let mut found: Vec<(usize, String, Option<&'a str>)> = Vec::new();
     for word in &asks.words {
@@ -63,9 +105,9 @@ pub(super) fn asked<'a>(asks: &Asks, text: &'a str) -> Vec<Asked<'a>> {
     if let Some(object) = &asks.object {
         found.extend(taken_from(asks, object, text));
     }
-    found.retain(|(at, name, _)| {
+    found.retain(|(_, name, _)| {
         let is_other = asks.except.iter().any(|other| other == name);
-        name.starts_with(&asks.start) && !is_other && !in_comment(text, *at)
+        name.starts_with(&asks.start) && !is_other
     });
     found.sort_by_key(|(at, ..)| *at);
     let lines = Lines::new(text);
@@ -134,12 +176,6 @@ fn taken_from<'a>(
     found
 }
 
-/// Whether a line is a comment up to a place.
-fn in_comment(text: &str, at: usize) -> bool {
-    let line = text[..at].rsplit('\n').next().unwrap_or_default().trim_start();
-    line.starts_with("//") || line.starts_with('*') || line.starts_with("/*")
-}
-
 /// The default that stands behind a name: a literal, or all of it where the profile says how it ends.
 fn default<'a>(asks: &Asks, rest: &'a str) -> Option<&'a str> {
     if let Some(end) = &asks.default_end {
@@ -173,16 +209,29 @@ mod tests {
     use super::*;
 
     /// What the code of a profile asks for: names, defaults and lines.
-    fn rows<'a>(profile: &str, text: &'a str) -> Vec<(String, Option<&'a str>, u32)> {
+    fn rows(profile: &str, text: &str) -> Vec<(String, Option<String>, u32)> {
         let profiles = crate::profile::stock_profiles().unwrap();
         let profile = profiles.into_iter().find(|one| one.name == profile).unwrap();
         let asks = profile.layers.iter().find_map(|layer| layer.asks.as_ref()).unwrap();
-        let row = |one: Asked<'a>| (one.name, one.default, one.at.line);
-        asked(asks, text).into_iter().map(row).collect()
+        let row = |one: Asked<'_>| (one.name, one.default.map(str::to_owned), one.at.line);
+        asked(asks, &without_comments(text)).into_iter().map(row).collect()
     }
 
-    fn row<'a>(name: &str, default: Option<&'a str>, line: u32) -> (String, Option<&'a str>, u32) {
-        (name.to_owned(), default, line)
+    fn row(name: &str, default: Option<&str>, line: u32) -> (String, Option<String>, u32) {
+        (name.to_owned(), default.map(str::to_owned), line)
+    }
+
+    #[test]
+    fn comments_become_spaces_and_strings_stay() {
+        for (text, code) in [
+            ("a // é\nb /* x\ny */ c", "a      \nb     \n     c"),
+            ("f(\"http://x\") // y", "f(\"http://x\")     "),
+            ("'/*' + `//\n//` + \"\\\"//\"", "'/*' + `//\n//` + \"\\\"//\""),
+            ("don't // y\n'a'", "don't     \n'a'"),
+            ("a / b /* open", "a / b        "),
+        ] {
+            assert_eq!(without_comments(text), code, "{text}");
+        }
     }
 
     #[test]
@@ -208,7 +257,8 @@ mod tests {
 
     #[test]
     fn names_that_are_taken_from_an_object_are_found() {
-        let text = "const { PORT, DB_URL: url = 'x',\n  LEVEL = \"info\", ...rest } = process.env;\n\
+        let text = "const { PORT, DB_URL: url = 'x', // the address, of all\n  \
+                    /* how much */ LEVEL = \"info\", ...rest } = process.env;\n\
                     const { A } = process.env.B; if ({ C } == process.env) {}\n";
         let found = [
             row("PORT", None, 1),

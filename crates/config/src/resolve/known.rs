@@ -103,9 +103,10 @@ impl Known {
             let of_framework = self.of_framework.get(&lower).cloned();
             return Some((of_framework.unwrap_or_else(|| of_elements(&lower)), is_ours));
         }
-        // `__NAME` has no part before its separator.
-        let at = layer.separator.as_ref().and_then(|separator| name.find(separator.as_str()));
-        let separated = at.is_some_and(|at| at > 0);
+        // `__NAME` has no part before its separator. A container may have names with the separator of keys.
+        let mut separators = layer.separator.iter().flat_map(|own| [own, &profile.keys.separator]);
+        let separated =
+            separators.any(|separator| name.find(separator.as_str()).is_some_and(|at| at > 0));
         let key = match &layer.separator {
             Some(separator) => name.replace(separator, &profile.keys.separator),
             None => name,

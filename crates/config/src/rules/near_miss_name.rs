@@ -15,7 +15,7 @@ use crate::compose::outside_key;
 use crate::configuration::{ConfigFinding, Configuration};
 use crate::provenance::{Assignment, Effective, Outcome, SourceKind, Variable};
 use crate::resolve::bare;
-use crate::spelling::{MOST_WORDS, slips};
+use crate::spelling::{MOST, slips};
 
 pub(super) const ID: &str = "config-near-miss-name";
 
@@ -173,7 +173,7 @@ impl<'a> Name<'a> {
     fn slips(&self, other: &Self) -> Option<usize> {
         // A slip changes which characters there are by at most two.
         let differing = (self.letters ^ other.letters).count_ones() as usize;
-        let may_be = differing <= 2 * MOST_WORDS && self.owner == other.owner;
+        let may_be = differing <= 2 * MOST && self.owner == other.owner;
         may_be.then(|| slips(self.own(), other.own())).flatten()
     }
 }
@@ -198,7 +198,7 @@ pub(super) fn near_misses(configuration: &Configuration) -> Vec<NearMiss<'_>> {
         names.sort_by_key(|name| name.length);
         for (at, one) in names.iter().enumerate() {
             let Some(slip) = one.slip() else { continue };
-            let is_close = |other: &&Name<'_>| other.length.abs_diff(one.length) <= MOST_WORDS;
+            let is_close = |other: &&Name<'_>| other.length.abs_diff(one.length) <= MOST;
             let shorter = names[..at].iter().rev().take_while(is_close);
             let longer = names[at + 1..].iter().take_while(is_close);
             let near = shorter.chain(longer).filter_map(|other| {

@@ -52,6 +52,7 @@ pub(crate) mod poll_sleep_loop;
 pub(crate) mod random_read;
 pub(crate) mod recording_lost;
 pub(crate) mod regex_compile_hot;
+pub(crate) mod repeated_start;
 pub(crate) mod repeated_work;
 pub(crate) mod rights_missing;
 pub(crate) mod run_queue;

@@ -125,7 +125,7 @@ fn is_own_work(evidence: &Evidence<'_>, interval: &Interval) -> bool {
 }
 
 /// True for what starts or ends a process, and for what makes its code ready to run, modules' own code included.
-fn is_start(evidence: &Evidence<'_>, interval: &Interval) -> bool {
+pub(super) fn is_start(evidence: &Evidence<'_>, interval: &Interval) -> bool {
     let parts = PARTS.iter().flat_map(|(_, families)| *families);
     evidence.chores.chore(interval.stack) == Some(Chore::Generate)
         || parts

@@ -7,7 +7,7 @@ use culprit_model::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::names::{Families, Family, library, source_name};
+use crate::names::{Families, Family, kernel, library, source_name};
 
 /// What one stack looks like to the interpreter.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,6 +33,8 @@ pub(super) struct Joiner {
     is_start: Vec<bool>,
     /// Whether a frame is of the kernel, one entry a frame.
     is_kernel: Vec<bool>,
+    /// Whether a frame is the kernel's end of a thread, one entry a frame.
+    is_exit: Vec<bool>,
     /// Whether a frame is an interpreted function, one entry a frame.
     is_interpreted: Vec<bool>,
     /// What each loop of a stack runs, the innermost loop first; none where that is not known.
@@ -57,9 +59,14 @@ impl Joiner {
         let is_loop = recording.frames.iter().map(is_loop);
         let starts = |f: &Frame| library(&f.function, Families::NONE).has(Family::Start);
         let is_start = recording.frames.iter().map(starts);
-        let kernel: Vec<bool> = recording.modules.iter().map(Module::is_kernel).collect();
-        let of_kernel = |module: ModuleId| kernel.get(module.index()) == Some(&true);
-        let is_kernel = recording.frames.iter().map(|frame| frame.module.is_some_and(of_kernel));
+        let kernels: Vec<bool> = recording.modules.iter().map(Module::is_kernel).collect();
+        let of_kernel = |module: ModuleId| kernels.get(module.index()) == Some(&true);
+        let is_kernel: Vec<bool> =
+            recording.frames.iter().map(|f| f.module.is_some_and(of_kernel)).collect();
+        let exits = |(frame, is_kernel): (&Frame, &bool)| {
+            *is_kernel && kernel(&frame.function).families.has(Family::Exit)
+        };
+        let is_exit = recording.frames.iter().zip(&is_kernel).map(exits);
         let frames = stacks.iter().flat_map(|stack| recording.stack(*stack));
         let functions = frames.map(|frame| recording.frame(frame)).filter(|f| f.file.is_some());
         let scripts: FxHashSet<Option<ModuleId>> = functions.map(|frame| frame.module).collect();
@@ -67,7 +74,8 @@ impl Joiner {
         Self {
             is_interpreted: recording.frames.iter().map(of_script).collect(),
             runs: FxHashMap::default(),
-            is_kernel: is_kernel.collect(),
+            is_exit: is_exit.collect(),
+            is_kernel,
             is_loop: is_loop.collect(),
             is_start: is_start.collect(),
             shapes: FxHashMap::default(),
@@ -94,10 +102,19 @@ impl Joiner {
     }
 
     /// Whether a native stack runs interpreted functions, as far as it can be seen: one that does not
-    /// reach its thread's start may lack the loop.
+    /// reach its thread's start may lack the loop. That of a thread that ends lacks it because nothing
+    /// of the program runs any more.
     pub(super) fn interprets(&mut self, recording: &Recording, native: StackId) -> bool {
         let shape = self.shape(recording, native);
-        shape.loops > 0 || !shape.whole
+        shape.loops > 0 || !shape.whole && !self.ends(recording, native)
+    }
+
+    /// Whether a native stack is that of a thread which the kernel ends.
+    fn ends(&self, recording: &Recording, native: StackId) -> bool {
+        let frames = recording.stack(native);
+        frames
+            .take_while(|frame| self.is_kernel[frame.index()])
+            .any(|frame| self.is_exit[frame.index()])
     }
 
     /// A native stack without the kernel's frames; itself where it has no others.

@@ -150,6 +150,9 @@ impl<'a> Life<'a> {
             let Some(native) = switch.stack.filter(|_| switch.kind != SwitchKind::In) else {
                 continue;
             };
+            if !self.joiner.interprets(self.recording, native) {
+                continue;
+            }
             let from = switch.time;
             let next = switches.get(place + 1).map(|at| self.recording.switches[*at as usize].time);
             let to = next.unwrap_or(end).max(from);
@@ -185,9 +188,6 @@ impl<'a> Life<'a> {
             let (Some(native), time, kind) = (switch.stack, switch.time, switch.kind) else {
                 continue;
             };
-            if !self.joiner.interprets(self.recording, native) {
-                continue;
-            }
             let joined = if kind == SwitchKind::Preempted {
                 self.running(native, time, waits)
             } else {
@@ -537,6 +537,18 @@ app(1)/main(1) UssssuuuuuussssU";
         let (recording, said) = waiting("_start;native;sleep", &[((3, 0), READ), ((9, 0), "")]);
         assert_eq!(said, "_start native sleep");
         assert!(recording.losses.is_empty());
+    }
+
+    #[test]
+    fn a_thread_that_ends_runs_nothing_any_more() {
+        let ends = "[kernel]!do_exit;[kernel]!exit_mm";
+        for at in [3, 5] {
+            assert_eq!(waiting(ends, &[((at, 1), READ)]).1, "do_exit exit_mm");
+        }
+        // It is asked to end by a function that runs.
+        let asked = format!("_start;run;loop;call;loop;_exit;{ends}");
+        let said = waiting(&asked, &[((5, 1), READ)]).1;
+        assert_eq!(said, "_start run main work call pause _exit do_exit exit_mm");
     }
 
     #[test]
