@@ -120,6 +120,7 @@ fn told(evidence: &Evidence<'_>, group: &[ProcessId], tally: &Tally<Text>) -> Op
     let places = by_function(evidence, rows(&tally.segments).into_iter());
     let replaced = replaced(&evidence.recording.processes, group);
     let claim = Claim::new(&DOC, title, tally.segments.clone())
+        .share_of(evidence.chain.whole)
         .fact("processes", count as f64, "count")
         .fact("of these began after another one had ended", replaced as f64, "count")
         .time("mean time of one start", each)
