@@ -51,6 +51,7 @@ mod bytecode;
 mod calls;
 mod clock;
 mod costs;
+mod datagrams;
 mod decode;
 mod dotnet;
 mod error;

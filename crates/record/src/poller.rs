@@ -3,6 +3,7 @@
 //! - The scheduler's account of every recorded thread: the oracle. A thread's last account before
 //!   its exit counts, because after it there is none.
 //! - Memory and I/O of processes, counters of the cgroup, time stolen by the hypervisor.
+//! - Datagrams that were dropped because a process's socket was full.
 //! - In processes that both listen and connect: which sockets each thread polls.
 //! - Where kernel stacks may not be recorded: what each thread waits in.
 //!
@@ -20,6 +21,7 @@ use culprit_place::{Counters, Pid};
 
 use crate::bytecode::{Bytecode, BytecodeLoop};
 use crate::clock::{monotonic_ns, thread_cpu_ns};
+use crate::datagrams::{DatagramDrops, Dropped};
 use crate::decode::Task;
 use crate::interpreters::Interpreted;
 use crate::joined::{Cgroups, JoinedCgroup};
@@ -156,6 +158,8 @@ pub(crate) struct Poller {
     pub(crate) roster: Arc<Roster>,
     /// The recorded cgroup's files, and those that its processes join.
     pub(crate) cgroups: Cgroups,
+    /// What was dropped for its processes.
+    pub(crate) drops: DatagramDrops,
     /// Whether to look at what threads do.
     pub(crate) observe: bool,
     /// Processes whose descendants are to be listed, because no event tells of them.
@@ -174,6 +178,7 @@ struct Due {
     accounts: u64,
     counters: u64,
     processes: u64,
+    datagrams: u64,
     polls: u64,
     observations: u64,
 }
@@ -235,6 +240,9 @@ impl Poller {
         every(&mut due.processes, 200, || {
             readings.extend(pids.iter().copied().flat_map(memory));
             readings.extend(pids.iter().copied().flat_map(io));
+        });
+        every(&mut due.datagrams, 200, || {
+            readings.extend(self.drops.look(&pids).into_iter().flat_map(dropped));
         });
         every(&mut due.polls, 200, || {
             for process in self.roster.servers_and_clients() {
@@ -331,6 +339,14 @@ fn cgroup_counters(counters: &Counters) -> Vec<Reading> {
     let at = monotonic_ns();
     let named = counters.named();
     named.map(|(name, value)| counter(at, None, name, value)).collect()
+}
+
+/// Counting begins with a zero, because the first reading of a process is else where its counter starts.
+fn dropped(one: Dropped) -> impl Iterator<Item = Reading> {
+    let at = monotonic_ns();
+    let values = [Some(0).filter(|_| one.earlier == 0), Some(one.now)];
+    let drops = values.into_iter().flatten();
+    drops.map(move |value| counter(at, Some(one.pid), names::DATAGRAM_DROPS, value))
 }
 
 fn counter(at: u64, pid: Option<i32>, name: &'static str, value: u64) -> Reading {

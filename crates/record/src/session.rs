@@ -23,6 +23,7 @@ use culprit_place::Cgroup;
 use culprit_recording::{SpoolOptions, SpoolWriter};
 
 use crate::clock::{monotonic_ns, own_cpu_ns, pair};
+use crate::datagrams::DatagramDrops;
 use crate::decode::{Body, decode, head_at};
 use crate::dotnet::{self, Asking};
 use crate::error::Error;
@@ -192,6 +193,7 @@ impl Plan {
         let poller = Poller {
             roster: Arc::clone(&crew.roster),
             cgroups: Cgroups::new(subjects.counters(), subjects.followed(crew.joined)),
+            drops: DatagramDrops::default(),
             observe: self.rights.kernel.is_err(),
             list_below,
             out: crew.readings,

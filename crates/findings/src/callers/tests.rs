@@ -214,6 +214,7 @@ const CASES: &[(&str, Make, &str, &str)] = &[
         "hot-function",
     ),
     ("ruby-new-object", works, "libruby-3.1.so.3.1!rb_wb_protected_newobj_of", "hot-function"),
+    ("append-by-copy", works, "collect;array_merge;php8.2!zend_hash_extend", "hot-function"),
     ("regex-backtracking", works, "check;RegExp:^(a+)+$", "hot-function"),
 ];
 

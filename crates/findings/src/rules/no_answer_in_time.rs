@@ -1,6 +1,7 @@
 //! `no-answer-in-time`: a thread waits for an answer until its own time limit ends.
 
-use culprit_model::{Cause, Interval, Nanos, ProcessId, Text};
+use culprit_model::counter_names::DATAGRAM_DROPS;
+use culprit_model::{Cause, Interval, Nanos, ProcessId, Text, Time};
 
 use crate::evidence::pauses::{Pauses, nobody_works};
 use crate::evidence::talks::Talks;
@@ -14,6 +15,9 @@ pub(crate) struct NoAnswerInTime;
 /// The shortest wait that counts as a time limit.
 const MIN_LIMIT: Nanos = Nanos(20_000_000);
 
+/// Dropped datagrams are counted five times a second.
+const COUNTED_WITHIN: Nanos = Nanos(250_000_000);
+
 /// Share of the waits that timers ended in one function which must be for an answer.
 const MOST: f64 = 0.8;
 
@@ -25,7 +29,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     claim: "A thread waits for an answer that does not come. Only its own time limit lets it go on.",
     signature: "Waits on the critical path that their own timer ended while no recorded thread worked. Most of \
                 them are inside a function that receives. Or they begin after a request to a peer that has not \
-                answered by then, and answers at other times.",
+                answered by then, and answers at other times. Or the kernel dropped datagrams for a recorded \
+                process meanwhile.",
     not_reported: &[
         "pauses of a client between an answer and its next request (`idle-await`)",
         "a server that waits for requests",
@@ -79,23 +84,61 @@ impl Rule for NoAnswerInTime {
         if timed.is_empty() {
             return Vec::new();
         }
-        let talks = Talks::of(evidence);
+        let peers = Peers { talks: Talks::of(evidence), drops: Drops::of(evidence) };
         let places = tally::by(evidence, &timed, |s| Some(tally::waiting_function(evidence, s)));
-        places.iter().filter_map(|place| claim(evidence, &talks, place)).collect()
+        places.iter().filter_map(|place| claim(evidence, &peers, place)).collect()
     }
 }
 
-/// Whom a wait is for, where it is known to be for an answer.
-fn awaited(evidence: &Evidence<'_>, talks: &Talks, wait: &Interval) -> Option<Option<ProcessId>> {
-    let peer = talks.unanswered(wait);
-    let receives =
-        wait.cause == Cause::Net || evidence.stacks.in_family(wait.stack, Family::Receives);
-    (peer.is_some() || receives).then_some(peer)
+/// What is known of those that do not answer.
+struct Peers {
+    talks: Talks,
+    drops: Drops,
 }
 
-fn claim(evidence: &Evidence<'_>, talks: &Talks, place: &Tally<Text>) -> Option<Claim> {
+impl Peers {
+    /// Whom a wait is for, where it is known to be for an answer.
+    fn awaited(&self, evidence: &Evidence<'_>, wait: &Interval) -> Option<Option<ProcessId>> {
+        let peer = self.talks.unanswered(wait);
+        let receives =
+            wait.cause == Cause::Net || evidence.stacks.in_family(wait.stack, Family::Receives);
+        (peer.is_some() || receives || self.drops.around(wait)).then_some(peer)
+    }
+}
+
+/// Datagrams that were dropped because the socket of a recorded process was full.
+struct Drops {
+    /// When they were counted, in order.
+    counted: Vec<Time>,
+    /// Whose sockets dropped most, and how many.
+    most: Option<(ProcessId, u64)>,
+}
+
+impl Drops {
+    fn of(evidence: &Evidence<'_>) -> Self {
+        let recording = evidence.recording;
+        let rows = recording.counters.iter().filter(|row| *row.name == *DATAGRAM_DROPS);
+        let mut counted: Vec<Time> = rows.filter(|row| row.value > 0).map(|row| row.time).collect();
+        counted.sort_unstable();
+        let processes = (0..recording.processes.len()).map(ProcessId::from_index);
+        let drops = processes.filter_map(|id| {
+            let growth = evidence.counters.growth(Some(id), DATAGRAM_DROPS)?;
+            (growth.value > 0).then_some((id, growth.value))
+        });
+        Self { counted, most: drops.max_by_key(|(_, drops)| *drops) }
+    }
+
+    /// Whether some were dropped in a wait or shortly before: they are counted after that.
+    fn around(&self, wait: &Interval) -> bool {
+        let first = self.counted.partition_point(|time| *time < wait.start);
+        let until = wait.start + wait.duration + COUNTED_WITHIN;
+        self.counted.get(first).is_some_and(|time| *time <= until)
+    }
+}
+
+fn claim(evidence: &Evidence<'_>, peers: &Peers, place: &Tally<Text>) -> Option<Claim> {
     let row = |id: &SegmentId| evidence.of_segment(evidence.chain.segment(*id));
-    let is_awaited = |id: &SegmentId| awaited(evidence, talks, row(id)).is_some();
+    let is_awaited = |id: &SegmentId| peers.awaited(evidence, row(id)).is_some();
     let segments: Vec<SegmentId> = place.segments.iter().copied().filter(is_awaited).collect();
     let total = evidence.total(&segments);
     if segments.is_empty() || total.share_of(place.total) < MOST {
@@ -103,7 +146,7 @@ fn claim(evidence: &Evidence<'_>, talks: &Talks, place: &Tally<Text>) -> Option<
     }
     let threads = segments.iter().map(|id| (row(id).thread, evidence.chain.segment(*id).length));
     let who = tally::named_by_time(evidence, threads);
-    let peer = segments.iter().find_map(|id| awaited(evidence, talks, row(id)).flatten());
+    let peer = segments.iter().find_map(|id| peers.awaited(evidence, row(id)).flatten());
     let whom =
         peer.map_or_else(|| "a peer".to_owned(), |peer| evidence.recording.process_name(peer));
     let whole = evidence.chain.whole;
@@ -120,7 +163,24 @@ fn claim(evidence: &Evidence<'_>, talks: &Talks, place: &Tally<Text>) -> Option<
         .sure(0.85)
         .fact("waits that a time limit ended", waits as f64, "count")
         .time("longest time limit seen", longest);
-    Some(claim)
+    let lost = peers.drops.most.filter(|(_, drops)| *drops >= waits as u64);
+    Some(match lost {
+        Some((process, drops)) => {
+            with_drops(claim, &evidence.recording.process_name(process), drops)
+        }
+        None => claim,
+    })
+}
+
+/// As many datagrams or more were lost on this machine as answers did not come: that is why.
+fn with_drops(claim: Claim, name: &str, drops: u64) -> Claim {
+    let why =
+        format!("The kernel dropped {drops} datagrams for {name}, whose socket's buffer was full.");
+    let fix = format!(
+        "Give {name} a larger receive buffer (`SO_RCVBUF`, up to `net.core.rmem_max`), or read from it \
+         faster."
+    );
+    claim.saying(why, fix).sure(0.95).fact("datagrams dropped for it", drops as f64, "count")
 }
 
 #[cfg(test)]
@@ -168,16 +228,32 @@ mod tests {
         assert!(first(&uploads(true), "no-answer-in-time").is_none());
     }
 
-    #[test]
-    fn a_receive_with_a_time_limit_is_reported_whoever_the_peer_is() {
+    /// A client that gets no answers to four messages, while datagrams for another process are dropped.
+    fn unanswered(drops: u64) -> Recording {
         let mut scene = Scene::default();
         let client = scene.program("client", None, 0);
+        let server = scene.program("server", Some(client), 0);
         for step in 0..4 {
             scene.run(client, 1, Cause::CpuUser, "main;send");
             let receive = "main;upload;libc.so.6!recv;k:udp_recvmsg";
             scene.wait(client, 150 + step * 30, Cause::Net, receive, End::Timer);
         }
-        let found = first(&scene.done(), "no-answer-in-time").expect("found");
+        scene.counter(Some(server), culprit_model::counter_names::DATAGRAM_DROPS, drops);
+        scene.done()
+    }
+
+    #[test]
+    fn a_receive_with_a_time_limit_is_reported_whoever_the_peer_is() {
+        let found = first(&unanswered(0), "no-answer-in-time").expect("found");
         assert!(found.title.contains("for an answer of a peer"), "{}", found.title);
+        assert!(!found.why.contains("dropped"), "{}", found.why);
+    }
+
+    #[test]
+    fn datagrams_that_a_full_socket_lost_are_the_reason() {
+        let found = first(&unanswered(17), "no-answer-in-time").expect("found");
+        assert!(found.why.contains("dropped 17 datagrams for server (101)"), "{}", found.why);
+        let few = first(&unanswered(2), "no-answer-in-time").expect("found");
+        assert!(!few.why.contains("dropped"), "fewer than waits: {}", few.why);
     }
 }

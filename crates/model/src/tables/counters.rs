@@ -42,6 +42,8 @@ pub mod names {
     pub const RSS_SHMEM_BYTES: &str = "memory.shmem_bytes";
     /// Process: swapped out, a gauge (`VmSwap`).
     pub const SWAP_BYTES: &str = "memory.swap_bytes";
+    /// Process: datagrams that were dropped because its sockets were full (`/proc/PID/net/udp` `drops`).
+    pub const DATAGRAM_DROPS: &str = "net.datagram_drops";
     /// Cgroup: enforcement periods of the CPU quota (`nr_periods`).
     pub const QUOTA_PERIODS: &str = "cgroup.cpu.periods";
     /// Cgroup: periods in which it was held back (`nr_throttled`).
