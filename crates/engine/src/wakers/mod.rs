@@ -29,7 +29,7 @@ pub use children::is_descendant;
 pub use lives::Lives;
 pub use path::{CommandPath, CriticalPath, PathWait, Row, Segment, critical_path, selected_path};
 pub(crate) use relevance::idle_waits;
-pub use relevance::{Relevance, Scope};
+pub use relevance::{Relevance, Scope, whole_stacks};
 
 /// The process of a thread; none of a thread that a damaged recording does not list.
 fn process_of(recording: &Recording, thread: ThreadId) -> Option<ProcessId> {

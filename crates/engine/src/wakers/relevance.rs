@@ -9,11 +9,12 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time};
+use culprit_model::{Cause, FrameId, Interval, Nanos, Recording, ThreadId, Time};
 
 use super::lives::Lives;
 use super::path::{CriticalPath, PathWait, Row, Segment, critical_path, selected_path};
 use crate::causes::Causes;
+use crate::names::{Families, Family, library};
 
 /// A thread is idle when nothing of it counts and it ran less than this share of its life.
 const IDLE_CPU_SHARE: f64 = 0.05;
@@ -198,38 +199,58 @@ pub(crate) fn idle_waits(recording: &Recording, lives: &Lives) -> Vec<bool> {
     idle
 }
 
-/// Where a thread waits: how many callers stand above the function that waits, why it waits, and
-/// which function of the program or its libraries it is. The same place whatever the kernel did
+/// Where a thread waits: whether callers are missing, how many stand above the function that waits, why it
+/// waits, and which function of the program or its libraries it is. The same place whatever the kernel did
 /// below it.
-type Place<'a> = (u32, Cause, Option<&'a str>);
+type Place<'a> = (bool, u32, Cause, Option<&'a str>);
 
 /// Whether a wait is at its thread's home. Of one that began before the recording, /proc says the kernel's
-/// functions alone; its reason has to do then.
+/// functions alone; its reason has to do then. Where callers are missing, the function that waits has to do, too.
 fn is_at_home(place: Place<'_>, home: Place<'_>) -> bool {
-    let (_, cause, function) = place;
-    place == home || (function.is_none() && cause == home.1)
+    let (is_cut, _, cause, function) = place;
+    let fits = function.is_none() || is_cut && function == home.3;
+    place == home || cause == home.2 && fits
+}
+
+/// Whether a stack reaches the function in which its thread started, so that no caller is missing. One entry a
+/// stack.
+#[must_use]
+pub fn whole_stacks(recording: &Recording) -> Vec<bool> {
+    let starts = |frame: FrameId| {
+        library(&recording.frame(frame).function, Families::NONE).has(Family::Start)
+    };
+    let mut is_whole: Vec<bool> = Vec::with_capacity(recording.stacks.len());
+    for stack in &recording.stacks {
+        let outer = stack.parent.and_then(|parent| is_whole.get(parent.index()));
+        is_whole.push(outer.copied().unwrap_or_else(|| starts(stack.frame)));
+    }
+    is_whole
 }
 
 /// The places of a recording's waits.
 struct Places<'a> {
     recording: &'a Recording,
     causes: Causes,
+    /// Whether a stack reaches the function in which its thread started, one entry a stack.
+    is_whole: Vec<bool>,
 }
 
 impl<'a> Places<'a> {
     fn of(recording: &'a Recording) -> Self {
-        Self { recording, causes: Causes::of(recording) }
+        let is_whole = whole_stacks(recording);
+        Self { recording, causes: Causes::of(recording), is_whole }
     }
 
     fn place(&self, row: &Interval) -> Place<'a> {
+        let is_cut = !row.stack.is_some_and(|stack| self.is_whole[stack.index()]);
         let depth = row.stack.map_or(0, |stack| self.causes.user_depth(stack));
         let leaf = row.stack.and_then(|stack| self.causes.user_part(stack));
         let frame = leaf.and_then(|stack| self.recording.stack(stack).next());
-        (depth, row.cause, frame.map(|frame| self.recording.frame(frame).function.as_str()))
+        (is_cut, depth, row.cause, frame.map(|frame| self.recording.frame(frame).function.as_str()))
     }
 
     /// Where a thread waits for work: of the waits that work can end, those with the fewest callers;
-    /// of several such places the one with the most time. A wait without a caller that is known is one
+    /// of several such places the one with the most time. A wait whose callers are not all known is one
     /// only where no other is, and so is a short one that comes only once.
     fn home(&self, rows: &[Interval]) -> Option<Place<'a>> {
         let waits = rows.iter().filter(|row| may_be_home(row.cause));
@@ -243,8 +264,9 @@ impl<'a> Places<'a> {
         if sums.keys().any(|(.., function)| function.is_some()) {
             sums.retain(|(.., function), _| function.is_some());
         }
-        let ((shallowest, ..), _) = sums.first_key_value()?;
-        let level = sums.iter().take_while(|((depth, ..), _)| depth == shallowest);
+        let ((is_cut, shallowest, ..), _) = sums.first_key_value()?;
+        let is_level = |(cut, depth, ..): &Place<'_>| (cut, depth) == (is_cut, shallowest);
+        let level = sums.iter().take_while(|(place, _)| is_level(place));
         level.max_by_key(|(_, (_, total))| *total).map(|(place, _)| *place)
     }
 }

@@ -98,6 +98,31 @@ fn starts(path: &str) -> Recording {
     scene.done()
 }
 
+/// One that touches much memory for the first time.
+fn touches(path: &str) -> Recording {
+    let mut scene = Scene::default();
+    let main = scene.program("program", None, 0);
+    for _ in 0..100 {
+        let fault = format!("main;fill;k:asm_exc_page_fault;k:handle_mm_fault;{path}");
+        scene.run(main, 4, Cause::CpuKernel, &fault);
+        scene.run(main, 1, Cause::CpuUser, "main;work");
+    }
+    scene.counter(Some(main), counter_names::RSS_ANON_BYTES, 1 << 30);
+    scene.done()
+}
+
+/// One whose pages are read from disk when it touches them.
+fn reads_back(path: &str) -> Recording {
+    let mut scene = Scene::default();
+    let main = scene.program("program", None, 0);
+    for _ in 0..100 {
+        let fault = format!("main;find;k:asm_exc_page_fault;k:handle_mm_fault;{path}");
+        scene.wait(main, 4, Cause::Fault, &fault, End::Disk);
+        scene.run(main, 1, Cause::CpuUser, "main;work");
+    }
+    scene.done()
+}
+
 type Make = fn(&str) -> Recording;
 
 /// Each caller with a program that it asks in, the functions on its stack, and the finding.
@@ -215,6 +240,9 @@ const CASES: &[(&str, Make, &str, &str)] = &[
     ),
     ("ruby-new-object", works, "libruby-3.1.so.3.1!rb_wb_protected_newobj_of", "hot-function"),
     ("append-by-copy", works, "collect;array_merge;php8.2!zend_hash_extend", "hot-function"),
+    ("huge-page-compaction", touches, "k:try_to_compact_pages;k:compact_zone", "minor-fault-storm"),
+    ("numa-balancing", touches, "k:do_numa_page;k:migrate_misplaced_folio", "minor-fault-storm"),
+    ("swap-in", reads_back, "k:do_swap_page;k:swap_read_folio", "major-page-faults"),
     ("regex-backtracking", works, "check;RegExp:^(a+)+$", "hot-function"),
 ];
 

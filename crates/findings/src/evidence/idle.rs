@@ -3,7 +3,8 @@
 //! A thread of a service goes round a loop and waits at its head for the next request, job or
 //! tick: its home. Waits further in, inside the handling of a request, are nearer to the leaf. So
 //! the home is the wait with the fewest user frames above the thread's start, among the kinds of
-//! wait that can be idle. Mutexes, disks, faults and children are never a home.
+//! wait that can be idle. Mutexes, disks, faults and children are never a home. A stack that lacks callers
+//! does not say how many there are: it is a home only where no other is known.
 //!
 //! Two more waits are idle wherever they stand. One in the scheduler of a runtime that runs many tasks
 //! on few threads: who has no task keeps none waiting. And one that only the end of the recording
@@ -11,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use culprit_engine::wakers::Lives;
+use culprit_engine::wakers::{Lives, whole_stacks};
 use culprit_model::{Cause, Interval, Nanos, Recording, Text, ThreadId, Time};
 
 use super::Family;
@@ -25,6 +26,13 @@ const MIN_HOME: f64 = 0.05;
 /// What marks a home: its cause, the function that waits.
 type Home = (Cause, Option<Text>);
 
+/// The callers of a function that waits: those that are all known come first, then the fewest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Callers {
+    are_missing: bool,
+    depth: u32,
+}
+
 /// The homes of a recording's threads.
 #[derive(Debug)]
 pub(crate) struct Idle<'s> {
@@ -32,6 +40,8 @@ pub(crate) struct Idle<'s> {
     /// One entry a thread.
     homes: Vec<Option<(Home, u32)>>,
     functions: Vec<Option<Text>>,
+    /// Whether a stack reaches its thread's start, one entry a stack.
+    is_whole: Vec<bool>,
     /// When the recorded command was told to stop, if it was.
     told_to_stop: Option<Time>,
 }
@@ -46,7 +56,8 @@ impl<'s> Idle<'s> {
             })
             .collect();
         let told_to_stop = told_to_stop(recording);
-        let mut idle = Self { stacks, homes: Vec::new(), functions, told_to_stop };
+        let is_whole = whole_stacks(recording);
+        let mut idle = Self { stacks, homes: Vec::new(), functions, is_whole, told_to_stop };
         idle.homes = (0..recording.threads.len())
             .map(|t| idle.home(&recording.intervals[lives.rows(ThreadId::from_index(t))]))
             .collect();
@@ -57,25 +68,28 @@ impl<'s> Idle<'s> {
     /// wait that comes only once is no home: threads are handed over so when they start. Nor is one that
     /// began before the recording, of which only the kernel's functions are known, where there are others.
     fn home(&self, rows: &[Interval]) -> Option<(Home, u32)> {
-        let mut waits: BTreeMap<(u32, Home), (u32, Nanos)> = BTreeMap::new();
+        let mut waits: BTreeMap<(Callers, Home), (u32, Nanos)> = BTreeMap::new();
         for interval in rows.iter().filter(|i| self.can_be_idle(i)) {
-            let depth = self.stacks.user_depth(interval.stack);
-            let (times, sum) = waits.entry((depth, self.key(interval))).or_default();
+            let callers = self.callers(interval);
+            let (times, sum) = waits.entry((callers, self.key(interval))).or_default();
             (*times, *sum) = (*times + 1, *sum + interval.duration);
         }
         let all: Nanos = waits.values().map(|(_, sum)| *sum).sum();
         waits.retain(|_, (times, sum)| *times > 1 || sum.share_of(all) >= MIN_HOME);
-        if waits.keys().any(|(depth, _)| *depth > 0) {
-            waits.retain(|(depth, _), _| *depth > 0);
+        if waits.keys().any(|(callers, _)| callers.depth > 0) {
+            waits.retain(|(callers, _), _| callers.depth > 0);
         }
-        let waits: BTreeMap<(u32, Home), Nanos> =
-            waits.into_iter().map(|(place, (_, sum))| (place, sum)).collect();
-        let shallowest = waits.first_key_value()?.0.0;
+        let fewest = waits.first_key_value()?.0.0;
         waits
             .into_iter()
-            .take_while(|((depth, _), _)| *depth == shallowest)
-            .max_by_key(|(_, total)| *total)
-            .map(|((depth, home), _)| (home, depth))
+            .take_while(|((callers, _), _)| *callers == fewest)
+            .max_by_key(|(_, (_, total))| *total)
+            .map(|((callers, home), _)| (home, callers.depth))
+    }
+
+    fn callers(&self, interval: &Interval) -> Callers {
+        let is_whole = interval.stack.is_some_and(|stack| self.is_whole[stack.index()]);
+        Callers { are_missing: !is_whole, depth: self.stacks.user_depth(interval.stack) }
     }
 
     fn key(&self, interval: &Interval) -> Home {
@@ -110,11 +124,17 @@ impl<'s> Idle<'s> {
             return true;
         }
         let Some((home, depth)) = &self.homes[interval.thread.index()] else { return false };
-        self.can_be_idle(interval)
-            && match self.stacks.user_depth(interval.stack) {
-                0 if *depth > 0 => interval.cause == home.0,
-                own => own == *depth && self.key(interval) == *home,
-            }
+        let callers = self.callers(interval);
+        // Of some stacks nothing is known, or only the functions in which every wait for another thread
+        // ends. The reason has to do.
+        let has_no_function = || self.stacks.own_focus(interval.stack).is_none();
+        let is_unknown = callers.depth == 0
+            || callers.are_missing && interval.cause == Cause::Lock && has_no_function();
+        let is_same = match is_unknown && *depth > 0 {
+            true => interval.cause == home.0,
+            false => callers.depth == *depth && self.key(interval) == *home,
+        };
+        self.can_be_idle(interval) && is_same
     }
 
     /// True for a wait that went on until the recorded command was told to stop.
@@ -173,6 +193,24 @@ mod tests {
         }
         // Nothing of it costs anything.
         assert_eq!(told(&scene.running()), ["idle-await 0"]);
+    }
+
+    #[test]
+    fn a_stack_that_lacks_callers_is_not_the_one_with_the_fewest() {
+        let mut scene = Scene::default();
+        let main = scene.program("server", None, 0);
+        let process = scene.recording.thread(main).process;
+        let worker = scene.thread(process, "worker", 0);
+        for _ in 0..10 {
+            let take = "clone3;serve;take;libc.so.6!pthread_cond_wait;k:futex_do_wait";
+            scene.wait(worker, 100, Cause::Lock, take, End::Unknown);
+            let cut = "libc.so.6!pthread_cond_wait;k:futex_do_wait";
+            scene.wait(worker, 10, Cause::Lock, cut, End::Unknown);
+            scene.run(worker, 1, Cause::CpuUser, "clone3;serve;answer");
+        }
+        scene.run(main, 1_110, Cause::CpuUser, "main;serve");
+        let found = told(&scene.running());
+        assert!(found.iter().all(|f| f.starts_with("hot-function")), "{found:?}");
     }
 
     #[test]
