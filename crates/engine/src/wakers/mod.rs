@@ -12,6 +12,7 @@
 //! ```
 
 mod askers;
+mod callers;
 mod chain;
 mod children;
 mod ends;
@@ -24,12 +25,13 @@ mod tasks;
 
 use culprit_model::{ProcessId, Recording, ThreadId};
 
+pub use callers::{Callers, callers};
 pub use chain::{Ended, Link, chain, ended};
 pub use children::is_descendant;
 pub use lives::Lives;
 pub use path::{CommandPath, CriticalPath, PathWait, Row, Segment, critical_path, selected_path};
 pub(crate) use relevance::idle_waits;
-pub use relevance::{Relevance, Scope, whole_stacks};
+pub use relevance::{Relevance, Scope};
 
 /// The process of a thread; none of a thread that a damaged recording does not list.
 fn process_of(recording: &Recording, thread: ThreadId) -> Option<ProcessId> {

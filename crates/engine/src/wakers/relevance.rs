@@ -9,12 +9,12 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Cause, FrameId, Interval, Nanos, Recording, ThreadId, Time};
+use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time};
 
+use super::callers::{Callers, callers};
 use super::lives::Lives;
 use super::path::{CriticalPath, PathWait, Row, Segment, critical_path, selected_path};
 use crate::causes::Causes;
-use crate::names::{Families, Family, library};
 
 /// A thread is idle when nothing of it counts and it ran less than this share of its life.
 const IDLE_CPU_SHARE: f64 = 0.05;
@@ -199,54 +199,37 @@ pub(crate) fn idle_waits(recording: &Recording, lives: &Lives) -> Vec<bool> {
     idle
 }
 
-/// Where a thread waits: whether callers are missing, how many stand above the function that waits, why it
-/// waits, and which function of the program or its libraries it is. The same place whatever the kernel did
-/// below it.
-type Place<'a> = (bool, u32, Cause, Option<&'a str>);
+/// Where a thread waits: its callers, why it waits, and in which function of the program or its libraries.
+/// The same place whatever the kernel did below it. Where no such function is known, it comes last.
+type Place<'a> = (bool, Callers, Cause, Option<&'a str>);
 
 /// Whether a wait is at its thread's home. Of one that began before the recording, /proc says the kernel's
 /// functions alone; its reason has to do then. Where callers are missing, the function that waits has to do, too.
 fn is_at_home(place: Place<'_>, home: Place<'_>) -> bool {
-    let (is_cut, _, cause, function) = place;
-    let fits = function.is_none() || is_cut && function == home.3;
+    let (_, callers, cause, function) = place;
+    let fits = function.is_none() || callers.are_missing && function == home.3;
     place == home || cause == home.2 && fits
-}
-
-/// Whether a stack reaches the function in which its thread started, so that no caller is missing. One entry a
-/// stack.
-#[must_use]
-pub fn whole_stacks(recording: &Recording) -> Vec<bool> {
-    let starts = |frame: FrameId| {
-        library(&recording.frame(frame).function, Families::NONE).has(Family::Start)
-    };
-    let mut is_whole: Vec<bool> = Vec::with_capacity(recording.stacks.len());
-    for stack in &recording.stacks {
-        let outer = stack.parent.and_then(|parent| is_whole.get(parent.index()));
-        is_whole.push(outer.copied().unwrap_or_else(|| starts(stack.frame)));
-    }
-    is_whole
 }
 
 /// The places of a recording's waits.
 struct Places<'a> {
     recording: &'a Recording,
     causes: Causes,
-    /// Whether a stack reaches the function in which its thread started, one entry a stack.
-    is_whole: Vec<bool>,
+    /// One entry a stack.
+    callers: Vec<Callers>,
 }
 
 impl<'a> Places<'a> {
     fn of(recording: &'a Recording) -> Self {
-        let is_whole = whole_stacks(recording);
-        Self { recording, causes: Causes::of(recording), is_whole }
+        Self { recording, causes: Causes::of(recording), callers: callers(recording) }
     }
 
     fn place(&self, row: &Interval) -> Place<'a> {
-        let is_cut = !row.stack.is_some_and(|stack| self.is_whole[stack.index()]);
-        let depth = row.stack.map_or(0, |stack| self.causes.user_depth(stack));
+        let callers = row.stack.map_or(Callers::UNKNOWN, |stack| self.callers[stack.index()]);
         let leaf = row.stack.and_then(|stack| self.causes.user_part(stack));
         let frame = leaf.and_then(|stack| self.recording.stack(stack).next());
-        (is_cut, depth, row.cause, frame.map(|frame| self.recording.frame(frame).function.as_str()))
+        let function = frame.map(|frame| self.recording.frame(frame).function.as_str());
+        (function.is_none(), callers, row.cause, function)
     }
 
     /// Where a thread waits for work: of the waits that work can end, those with the fewest callers;
@@ -261,11 +244,8 @@ impl<'a> Places<'a> {
         }
         let all: Nanos = sums.values().map(|(_, sum)| *sum).sum();
         sums.retain(|_, (times, sum)| *times > 1 || sum.share_of(all) >= MIN_HOME);
-        if sums.keys().any(|(.., function)| function.is_some()) {
-            sums.retain(|(.., function), _| function.is_some());
-        }
-        let ((is_cut, shallowest, ..), _) = sums.first_key_value()?;
-        let is_level = |(cut, depth, ..): &Place<'_>| (cut, depth) == (is_cut, shallowest);
+        let (fewest, _) = sums.first_key_value()?;
+        let is_level = |place: &Place<'_>| (place.0, place.1) == (fewest.0, fewest.1);
         let level = sums.iter().take_while(|(place, _)| is_level(place));
         level.max_by_key(|(_, (_, total))| *total).map(|(place, _)| *place)
     }

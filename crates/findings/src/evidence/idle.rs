@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use culprit_engine::wakers::{Lives, whole_stacks};
+use culprit_engine::wakers::{Callers, Lives, callers};
 use culprit_model::{Cause, Interval, Nanos, Recording, Text, ThreadId, Time};
 
 use super::Family;
@@ -23,25 +23,19 @@ use super::stacks::{Stacks, WaitKind};
 /// services that are recorded for a few requests lose homes.
 const MIN_HOME: f64 = 0.05;
 
-/// What marks a home: its cause, the function that waits.
-type Home = (Cause, Option<Text>);
-
-/// The callers of a function that waits: those that are all known come first, then the fewest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Callers {
-    are_missing: bool,
-    depth: u32,
-}
+/// Where a thread waits: whether nothing but the kernel's functions is known, the callers, the cause, and the
+/// function that waits.
+type Place = (bool, Callers, Cause, Option<Text>);
 
 /// The homes of a recording's threads.
 #[derive(Debug)]
 pub(crate) struct Idle<'s> {
     stacks: &'s Stacks,
     /// One entry a thread.
-    homes: Vec<Option<(Home, u32)>>,
+    homes: Vec<Option<Place>>,
     functions: Vec<Option<Text>>,
-    /// Whether a stack reaches its thread's start, one entry a stack.
-    is_whole: Vec<bool>,
+    /// One entry a stack.
+    callers: Vec<Callers>,
     /// When the recorded command was told to stop, if it was.
     told_to_stop: Option<Time>,
 }
@@ -56,8 +50,8 @@ impl<'s> Idle<'s> {
             })
             .collect();
         let told_to_stop = told_to_stop(recording);
-        let is_whole = whole_stacks(recording);
-        let mut idle = Self { stacks, homes: Vec::new(), functions, is_whole, told_to_stop };
+        let callers = callers(recording);
+        let mut idle = Self { stacks, homes: Vec::new(), functions, callers, told_to_stop };
         idle.homes = (0..recording.threads.len())
             .map(|t| idle.home(&recording.intervals[lives.rows(ThreadId::from_index(t))]))
             .collect();
@@ -67,35 +61,28 @@ impl<'s> Idle<'s> {
     /// The shallowest idle-capable wait of a thread; of equally shallow ones the longest in sum. A short
     /// wait that comes only once is no home: threads are handed over so when they start. Nor is one that
     /// began before the recording, of which only the kernel's functions are known, where there are others.
-    fn home(&self, rows: &[Interval]) -> Option<(Home, u32)> {
-        let mut waits: BTreeMap<(Callers, Home), (u32, Nanos)> = BTreeMap::new();
+    fn home(&self, rows: &[Interval]) -> Option<Place> {
+        let mut waits: BTreeMap<Place, (u32, Nanos)> = BTreeMap::new();
         for interval in rows.iter().filter(|i| self.can_be_idle(i)) {
-            let callers = self.callers(interval);
-            let (times, sum) = waits.entry((callers, self.key(interval))).or_default();
+            let (times, sum) = waits.entry(self.place(interval)).or_default();
             (*times, *sum) = (*times + 1, *sum + interval.duration);
         }
         let all: Nanos = waits.values().map(|(_, sum)| *sum).sum();
         waits.retain(|_, (times, sum)| *times > 1 || sum.share_of(all) >= MIN_HOME);
-        if waits.keys().any(|(callers, _)| callers.depth > 0) {
-            waits.retain(|(callers, _), _| callers.depth > 0);
-        }
-        let fewest = waits.first_key_value()?.0.0;
-        waits
-            .into_iter()
-            .take_while(|((callers, _), _)| *callers == fewest)
-            .max_by_key(|(_, (_, total))| *total)
-            .map(|((callers, home), _)| (home, callers.depth))
+        let ((of_kernel, fewest, ..), _) = waits.first_key_value()?;
+        let fewest = (*of_kernel, *fewest);
+        let level = waits
+            .iter()
+            .take_while(|((of_kernel, callers, ..), _)| (*of_kernel, *callers) == fewest);
+        level.max_by_key(|(_, (_, total))| *total).map(|(place, _)| place.clone())
     }
 
-    fn callers(&self, interval: &Interval) -> Callers {
-        let is_whole = interval.stack.is_some_and(|stack| self.is_whole[stack.index()]);
-        Callers { are_missing: !is_whole, depth: self.stacks.user_depth(interval.stack) }
-    }
-
-    fn key(&self, interval: &Interval) -> Home {
-        let function =
-            interval.stack.and_then(|s| self.functions.get(s.index()).cloned().flatten());
-        (interval.cause, function)
+    fn place(&self, interval: &Interval) -> Place {
+        let stack = interval.stack;
+        let of_kernel = self.stacks.user_depth(stack) == 0;
+        let callers = stack.map_or(Callers::UNKNOWN, |stack| self.callers[stack.index()]);
+        let function = stack.and_then(|stack| self.functions.get(stack.index()).cloned().flatten());
+        (of_kernel, callers, interval.cause, function)
     }
 
     fn can_be_idle(&self, interval: &Interval) -> bool {
@@ -123,18 +110,15 @@ impl<'s> Idle<'s> {
         {
             return true;
         }
-        let Some((home, depth)) = &self.homes[interval.thread.index()] else { return false };
-        let callers = self.callers(interval);
+        let Some(home) = &self.homes[interval.thread.index()] else { return false };
+        let place = self.place(interval);
+        let (of_kernel, callers, cause, _) = &place;
         // Of some stacks nothing is known, or only the functions in which every wait for another thread
         // ends. The reason has to do.
         let has_no_function = || self.stacks.own_focus(interval.stack).is_none();
-        let is_unknown = callers.depth == 0
-            || callers.are_missing && interval.cause == Cause::Lock && has_no_function();
-        let is_same = match is_unknown && *depth > 0 {
-            true => interval.cause == home.0,
-            false => callers.depth == *depth && self.key(interval) == *home,
-        };
-        self.can_be_idle(interval) && is_same
+        let is_unknown =
+            *of_kernel || callers.are_missing && *cause == Cause::Lock && has_no_function();
+        self.can_be_idle(interval) && (place == *home || is_unknown && !home.0 && *cause == home.2)
     }
 
     /// True for a wait that went on until the recorded command was told to stop.
