@@ -205,10 +205,12 @@ type Place<'a> = (bool, Callers, Cause, Option<&'a str>);
 
 /// Whether a wait is at its thread's home. Of one that began before the recording, /proc says the kernel's
 /// functions alone; its reason has to do then. Where callers are missing, the function that waits has to do, too.
+/// A wait whose stack was lost has no reason either: it is where the thread waits else.
 fn is_at_home(place: Place<'_>, home: Place<'_>) -> bool {
     let (_, callers, cause, function) = place;
     let fits = function.is_none() || callers.are_missing && function == home.3;
-    place == home || cause == home.2 && fits
+    let is_lost = function.is_none() && cause == Cause::Other;
+    place == home || cause == home.2 && fits || is_lost
 }
 
 /// The places of a recording's waits.

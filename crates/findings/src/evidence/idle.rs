@@ -118,7 +118,9 @@ impl<'s> Idle<'s> {
         let has_no_function = || self.stacks.own_focus(interval.stack).is_none();
         let is_unknown =
             *of_kernel || callers.are_missing && *cause == Cause::Lock && has_no_function();
-        self.can_be_idle(interval) && (place == *home || is_unknown && !home.0 && *cause == home.2)
+        // Where the stack was lost, so was the reason.
+        let fits = *cause == home.2 || interval.stack.is_none() && *cause == Cause::Other;
+        self.can_be_idle(interval) && (place == *home || is_unknown && !home.0 && fits)
     }
 
     /// True for a wait that went on until the recorded command was told to stop.
