@@ -149,6 +149,8 @@ labels! {
         Housekeeping = "housekeeping",
         /// Library: the loop of an interpreter that one thread at a time may run.
         Interpreter = "interpreter",
+        /// Library: stands for functions of an interpreter that are not known.
+        StandsIn = "stands-in",
         /// Library: a runtime's launcher made this thread to run the program itself.
         Launched = "launched",
         /// Library: run-time linking.

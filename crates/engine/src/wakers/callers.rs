@@ -9,46 +9,79 @@
 //! Functions that start a thread do not count: not every stack shows both. Nor do those in which a library waits:
 //! a lock has more of them than a read.
 
-use culprit_model::{Frame, Module, ModuleId, Recording};
+use culprit_model::{Frame, Module, Recording};
 
-use crate::names::{Families, Family, library};
+use crate::names::{self, Families, Family};
 
 /// The callers of the function that waits, itself included. Those that are all known come first, then the fewest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Callers {
-    /// The stack does not reach the function in which its thread started.
+    /// The stack does not reach the function in which its thread started, or functions of an interpreter are
+    /// not known.
     pub are_missing: bool,
     /// How many are known.
     pub known: u32,
+    /// The function takes a lock: whoever waits there has work.
+    pub takes_lock: bool,
 }
 
 impl Callers {
     /// Of a wait without a stack.
-    pub const UNKNOWN: Self = Self { are_missing: true, known: 0 };
+    pub const UNKNOWN: Self = Self { are_missing: true, known: 0, takes_lock: false };
 }
 
 /// The callers in each stack of a recording, one entry a stack. Linear in frames and stacks.
 #[must_use]
 pub fn callers(recording: &Recording) -> Vec<Callers> {
-    let kernels: Vec<bool> = recording.modules.iter().map(Module::is_kernel).collect();
-    let of_kernel = |module: ModuleId| kernels.get(module.index()) == Some(&true);
-    let facts = |frame: &Frame| match frame.module.is_some_and(of_kernel) {
-        true => (false, false),
-        false => {
-            let families = library(&frame.function, Families::NONE);
-            let starts = families.has(Family::Start);
-            (starts, !starts && !families.has(Family::Wrapper))
-        }
+    let of_module = |module: &Module| (module.is_kernel(), names::module(&module.name));
+    let modules: Vec<(bool, Families)> = recording.modules.iter().map(of_module).collect();
+    let role = |frame: &Frame| {
+        let module = frame.module.and_then(|module| modules.get(module.index()));
+        let (is_kernel, module) = module.copied().unwrap_or((false, Families::NONE));
+        if is_kernel { Role::Kernel } else { Role::of(names::library(&frame.function, module)) }
     };
-    let facts: Vec<(bool, bool)> = recording.frames.iter().map(facts).collect();
+    let roles: Vec<Role> = recording.frames.iter().map(role).collect();
     let mut all: Vec<Callers> = Vec::with_capacity(recording.stacks.len());
     for stack in &recording.stacks {
-        let (starts, counts) = facts.get(stack.frame.index()).copied().unwrap_or_default();
+        let role = roles.get(stack.frame.index()).copied().unwrap_or(Role::Kernel);
         let outer = stack.parent.and_then(|parent| all.get(parent.index())).copied();
-        let outer = outer.unwrap_or(Callers { are_missing: !starts, known: 0 });
-        all.push(Callers { known: outer.known + u32::from(counts), ..outer });
+        let outer =
+            outer.unwrap_or(Callers { are_missing: role != Role::Start, ..Callers::UNKNOWN });
+        all.push(match role {
+            Role::StandIn => Callers { are_missing: true, ..outer },
+            Role::Function => Callers { known: outer.known + 1, takes_lock: false, ..outer },
+            Role::TakesLock => Callers { takes_lock: true, ..outer },
+            Role::Start | Role::Waits | Role::Kernel => outer,
+        });
     }
     all
+}
+
+/// What a frame is to a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Kernel,
+    /// Starts a thread.
+    Start,
+    /// Stands for a function of an interpreter that is not known.
+    StandIn,
+    /// A library takes a lock in it.
+    TakesLock,
+    /// A library waits in it.
+    Waits,
+    Function,
+}
+
+impl Role {
+    fn of(families: Families) -> Self {
+        match families.has(Family::Wrapper) {
+            _ if families.has(Family::Start) => Self::Start,
+            _ if families.has(Family::StandsIn) => Self::StandIn,
+            true if families.has(Family::Mutex) => Self::TakesLock,
+            true => Self::Waits,
+            false => Self::Function,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -59,18 +92,24 @@ mod tests {
 
     #[test]
     fn starts_and_waits_of_libraries_are_no_callers() {
-        for (stack, are_missing, known) in [
-            ("clone3;start_thread;run;serve;pthread_cond_wait;[kernel]!futex_wait", false, 2),
-            ("start_thread;run;serve;read", false, 2),
-            ("start_thread;run;serve;answer;read", false, 3),
-            ("serve;read", true, 1),
-            ("pthread_cond_wait;[kernel]!futex_wait", true, 0),
+        for (stack, are_missing, known, takes_lock) in [
+            (
+                "clone3;start_thread;run;serve;pthread_cond_wait;[kernel]!futex_wait",
+                false,
+                2,
+                false,
+            ),
+            ("start_thread;run;serve;read", false, 2, false),
+            ("start_thread;run;serve;answer;read", false, 3, false),
+            ("start_thread;run;pthread_mutex_lock;__lll_lock_wait", false, 1, true),
+            ("serve;read", true, 1, false),
+            ("pthread_cond_wait;[kernel]!futex_wait", true, 0, false),
         ] {
             let drawing = format!("stack b blocked.lock {stack}\napp(1)/main(1) UbbbU");
             let recording = parse_raw(&drawing).expect("a drawing");
             let wait = recording.switches.iter().find_map(|switch| switch.stack).expect("a stack");
             let found = callers(&recording)[wait.index()];
-            assert_eq!(found, Callers { are_missing, known }, "{stack}");
+            assert_eq!(found, Callers { are_missing, known, takes_lock }, "{stack}");
         }
     }
 }

@@ -238,7 +238,8 @@ impl<'a> Places<'a> {
     /// of several such places the one with the most time. A wait whose callers are not all known is one
     /// only where no other is, and so is a short one that comes only once.
     fn home(&self, rows: &[Interval]) -> Option<Place<'a>> {
-        let waits = rows.iter().filter(|row| may_be_home(row.cause));
+        let takes_lock = |row: &Interval| self.place(row).1.takes_lock;
+        let waits = rows.iter().filter(|row| may_be_home(row.cause) && !takes_lock(row));
         let mut sums: BTreeMap<Place<'a>, (u32, Nanos)> = BTreeMap::new();
         for row in waits {
             let (times, sum) = sums.entry(self.place(row)).or_default();
