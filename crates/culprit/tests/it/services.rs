@@ -120,7 +120,6 @@ fn says_first(lab: &Lab, function: &str) {
 }
 
 #[test]
-#[ignore = "the waits of a JVM's threads before the recording count now and then: make accuracy"]
 fn a_service_in_java_spends_its_time_where_it_computes() {
     let Some(lab) = with("a service in Java", "javac", "--version") else { return };
     let _alone = alone();
