@@ -40,7 +40,9 @@ impl FileCopy {
 /// When a file cannot be read.
 pub(super) fn take_copies(sources: &mut Vec<PlannedSource>) -> Result<Vec<FileCopy>, Error> {
     let mut alike: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-    for (at, source) in sources.iter().enumerate() {
+    let nothing = XxHash64::oneshot(0, b"");
+    // Empty files are alike, and add nothing.
+    for (at, source) in sources.iter().enumerate().filter(|(_, source)| source.head != nothing) {
         alike.entry(source.head).or_default().push(at);
     }
     let mut copies: BTreeMap<usize, usize> = BTreeMap::new();
