@@ -290,6 +290,12 @@ fn check(options: &ImportOptions, format: SourceFormat) -> Result<(), Error> {
     Ok(())
 }
 
+/// True unless a source is gone, or is a folder without files. One that cannot be read has some.
+pub(super) fn has_files(path: &Path) -> bool {
+    let mut files = Vec::new();
+    path.exists() && (collect(path, &mut files).is_err() || !files.is_empty())
+}
+
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
     let failed = |error| Error::io("read", path, error);
     if !std::fs::metadata(path).map_err(failed)?.is_dir() {

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use culprit_model::Label as _;
 
-use super::plan::{Plan, PlannedSource, plan};
+use super::plan::{Plan, PlannedSource, has_files, plan};
 use super::{ImportOptions, ImportProgress, Imported, LogField, SourceFormat, import_planned};
 use crate::digests::{StoreDigests, digests};
 use crate::error::Error;
@@ -124,7 +124,7 @@ pub fn refresh(
     for import in &imports {
         let mut again = again(import, options, &store)?;
         // What is gone was imported, and is named.
-        again.sources.retain(|source| source.exists());
+        again.sources.retain(|source| has_files(source));
         if again.sources.is_empty() {
             continue;
         }
@@ -206,7 +206,7 @@ fn made_anew(
     let path = folder.path().join("store");
     for import in imports {
         let mut again = ImportOptions { store: path.clone(), ..again(import, options, store)? };
-        again.sources.retain(|source| source.exists());
+        again.sources.retain(|source| has_files(source));
         if again.sources.is_empty() {
             continue;
         }
