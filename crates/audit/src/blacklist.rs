@@ -2,7 +2,8 @@
 //! people (L1).
 //!
 //! Sitecore compares whole user agents, letter by letter. An entry that differs in case, in blanks
-//! or in an entity of XML excludes nobody.
+//! or in an entity of XML excludes nobody. One that works leaves nothing in the store, so an entry
+//! that nothing stored is like is no error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -27,6 +28,13 @@ pub struct BlacklistEntry {
     pub leaks: Vec<Leak>,
     /// Stored user agents that it hits, or would hit without the leak, and that behave as people.
     pub people: Vec<String>,
+    /// Line of an earlier entry with the same text.
+    pub doubles: Option<usize>,
+    /// Stored user agents that only begin with it: it misses them, because entries are whole user
+    /// agents.
+    pub begins: u64,
+    /// True when all stored user agents that are like it are other entries of the list.
+    pub has_twin: bool,
 }
 
 /// A stored user agent that an entry means and misses.
@@ -54,10 +62,10 @@ pub struct BlacklistReport {
 }
 
 impl BlacklistEntry {
-    /// True when nothing that is stored is like it.
+    /// True when no stored visit is like it: it works, or is not needed.
     #[must_use]
-    pub fn is_dead(&self) -> bool {
-        self.exact == 0 && self.leaks.is_empty()
+    pub fn is_unseen(&self) -> bool {
+        self.exact == 0 && self.leaks.is_empty() && !self.has_twin
     }
 }
 
@@ -89,11 +97,19 @@ pub fn blacklist(
         .collect();
     let lines = exact_lines(list);
     let exact: BTreeSet<String> = lines.iter().map(|(_, text)| text.clone()).collect();
+    let mut first: BTreeMap<String, usize> = BTreeMap::new();
     let entries: Vec<BlacklistEntry> = lines
         .into_iter()
         .map(|(line, text)| {
-            let found = stored.get(&meant(&text)).map_or(&[][..], Vec::as_slice);
-            entry(line, text, found, (&exact, &people))
+            let key = meant(&text);
+            let found = stored.get(&key).map_or(&[][..], Vec::as_slice);
+            let others =
+                stored.range(key.clone()..).take_while(|(other, _)| other.starts_with(&key));
+            let begins = others.filter(|(other, _)| **other != key).map(|(_, texts)| texts.len());
+            let begins = begins.sum::<usize>() as u64;
+            let doubles =
+                Some(*first.entry(text.clone()).or_insert(line)).filter(|one| *one != line);
+            BlacklistEntry { doubles, begins, ..entry(line, text, found, (&exact, &people)) }
         })
         .collect();
     // Two entries may miss the same user agent.
@@ -134,10 +150,11 @@ fn entry(
     };
     // Another entry may have exactly what this one misses.
     let missed = found.iter().filter(|(stored, _)| !listed.contains(stored));
-    let leaks = missed.map(leak).collect();
+    let leaks: Vec<Leak> = missed.map(leak).collect();
+    let has_twin = exact == 0 && leaks.is_empty() && !found.is_empty();
     let behaves = |(stored, _): &&(String, u64)| people.contains(stored.as_str());
     let people = found.iter().filter(behaves).map(|(stored, _)| stored.clone()).collect();
-    BlacklistEntry { line, text, exact, leaks, people }
+    BlacklistEntry { line, text, exact, leaks, people, doubles: None, begins: 0, has_twin }
 }
 
 fn differs(entry: &str, stored: &str) -> String {
@@ -157,7 +174,8 @@ fn differs(entry: &str, stored: &str) -> String {
     differs.join("+")
 }
 
-/// The list without dead entries and entries that hit people, and with what it misses.
+/// The list without entries that hit people or stand twice, and with what it misses. An entry that
+/// works leaves nothing in the store: all others stay.
 fn patch(name: &str, list: &str, entries: &[BlacklistEntry]) -> String {
     let is_xml = list.contains("<excludedUserAgents>");
     let mut changed = String::with_capacity(list.len());
@@ -167,11 +185,12 @@ fn patch(name: &str, list: &str, entries: &[BlacklistEntry]) -> String {
             changed.push_str(line);
             continue;
         };
-        if entry.people.is_empty() && entry.exact > 0 {
-            changed.push_str(line);
-        }
-        if !entry.people.is_empty() {
+        if !entry.people.is_empty() || entry.doubles.is_some() {
             continue;
+        }
+        changed.push_str(line);
+        if !entry.leaks.is_empty() && !line.ends_with('\n') {
+            changed.push('\n');
         }
         let indent: String = line.chars().take_while(|c| c.is_whitespace()).collect();
         for leak in &entry.leaks {

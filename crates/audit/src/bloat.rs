@@ -53,12 +53,15 @@ pub struct PathSizes {
     pub path: String,
     /// Kind of the values.
     pub kind: String,
-    /// Sizes. A nested value also counts in the values around it.
+    /// Sizes of the values of all rows that imports read: also of rows that were replaced, removed or
+    /// labelled since. The largest one is of a row that is left. A nested value also counts in the
+    /// values around it.
     pub sizes: Sizes,
     /// Elements of the longest array or object; 0 for others.
     pub max_elements: u64,
-    /// Bytes that storing equal long values once would save.
-    pub repeated_bytes: u64,
+    /// Bytes that storing equal long values once would save; none where no value is long, because
+    /// shorter ones are only counted.
+    pub repeated_bytes: Option<u64>,
 }
 
 /// One large value, without what it says.
@@ -212,10 +215,13 @@ fn paths(store: &AuditStore, all_bytes: u64) -> Result<Vec<PathSizes>, AuditErro
                 p90: at(0.9),
                 p99: at(0.99),
                 p999: at(0.999),
-                max: cells.count(6),
+                max: match long.map(Histogram::max) {
+                    Some(max) => max,
+                    None if is_text => cells.count(6).min(SHORTEST_KEPT - 1),
+                    None => cells.count(6),
+                },
             };
-            let repeated_bytes =
-                if is_text { repeated.get(&name).copied().unwrap_or(0) } else { 0 };
+            let repeated_bytes = repeated.get(&name).copied().filter(|_| is_text);
             let path = format!("{}.{}", name.0, name.1);
             PathSizes { path, kind, sizes, max_elements: cells.count(8), repeated_bytes }
         })

@@ -32,7 +32,8 @@ pub struct CapPoint {
 pub struct CapReport {
     /// Name of the facet, a point, the path.
     pub path: String,
-    /// All values of the path.
+    /// All values of the path in all rows that imports read, also of rows that were replaced, removed
+    /// or labelled since.
     pub values: u64,
     /// Their bytes in UTF-8.
     pub bytes: u64,

@@ -35,7 +35,7 @@ pub struct DiffTotals {
     pub all: ImpactSums,
     /// Those that are no robot's.
     pub people: ImpactSums,
-    /// Distinct contacts of interactions that are no robot's.
+    /// Distinct contacts that the source has a row for, of interactions that are no robot's.
     pub contacts: u64,
     /// Days; none for a whole store.
     pub days: Option<u64>,

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use culprit_model::{Row, Text};
+use culprit_model::{Row, Text, counted};
 
 use crate::error::Error;
 use crate::schema::{
@@ -17,6 +17,7 @@ use crate::schema::{
 };
 use crate::store::{Store, StoreFile};
 use crate::time::DAY_MS;
+use crate::visits::day_text;
 
 /// Rows and the sum of their hashes.
 type Sum = (u64, u64);
@@ -37,7 +38,12 @@ impl StoreDigests {
         names
             .into_iter()
             .filter(|name| self.sums.get(*name) != other.sums.get(*name))
-            .map(|name| format!("{name}: {} rows against {}", rows(self, name), rows(other, name)))
+            .map(|name| match (rows(self, name), rows(other, name)) {
+                (own, others) if own == others => {
+                    format!("{name}: {}, and some have other values", counted(own, "row"))
+                }
+                (own, others) => format!("{name}: {}, made anew {others}", counted(own, "row")),
+            })
             .collect()
     }
 
@@ -95,7 +101,7 @@ pub fn digests(store: &Store) -> Result<StoreDigests, Error> {
     })?;
     for ((day, shard, place), sums) in rollups(store)? {
         let place = place.and_then(|key| names.places.get(key.0 as usize));
-        let part = format!("day {} shard {shard}", day.0.div_euclid(DAY_MS));
+        let part = format!("{} shard {shard}", day_text(Some(day.0.div_euclid(DAY_MS))));
         all.add(DayRollup::TABLE.name, &part, &format!("{place:?} {sums:?}"));
     }
     each::<Facet>(store, |file, row| {
@@ -120,7 +126,7 @@ fn rollups(store: &Store) -> Result<DaySums, Error> {
 
 /// Day and shard of a file.
 fn part(file: &StoreFile) -> String {
-    let day = file.day.map_or_else(String::new, |day| format!("day {day} "));
+    let day = file.day.map_or_else(String::new, |day| format!("{} ", day_text(Some(day))));
     format!("{day}shard {}", file.shard.unwrap_or(0))
 }
 

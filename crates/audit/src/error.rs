@@ -53,7 +53,7 @@ pub enum Error {
     #[error("cannot write a table: {0}")]
     Encode(culprit_recording::Error),
     /// Another import is writing the store.
-    #[error("cannot write `{}`: another import is writing it", path.display())]
+    #[error("cannot write `{}`: another import or clean-up is writing it", path.display())]
     Busy {
         /// The folder.
         path: PathBuf,
@@ -131,7 +131,7 @@ impl Error {
                 vec!["name a new or empty folder, or the folder of a store".to_owned()]
             }
             Self::TooManyRejects { strict: false, .. } => vec![
-                "check that `--from` names the format of this source".to_owned(),
+                "check that `--from` of the import names the format of this source".to_owned(),
                 "`--tolerance SHARE` allows more".to_owned(),
             ],
             Self::TooManyRejects { strict: true, .. } => {

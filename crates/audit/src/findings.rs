@@ -115,7 +115,7 @@ impl BlacklistReport {
     #[must_use]
     pub fn finding(&self) -> Option<Finding> {
         let leaks: usize = self.entries.iter().map(|entry| entry.leaks.len()).sum();
-        let dead = self.entries.iter().filter(|entry| entry.is_dead()).count();
+        let unseen = self.entries.iter().filter(|entry| entry.is_unseen()).count();
         let leak = self.entries.iter().find(|entry| !entry.leaks.is_empty())?;
         let share = share(self.leaked_interactions, self.interactions);
         Some(Finding::from(Parts {
@@ -131,7 +131,7 @@ impl BlacklistReport {
             evidence: vec![
                 fact("interactions that pass", float(self.leaked_interactions), "count"),
                 fact("user agents that pass", float(leaks as u64), "count"),
-                fact("entries without any match", float(dead as u64), "count"),
+                fact("entries that no stored visit is like", float(unseen as u64), "count"),
             ],
             why: "The list is compared letter by letter. An entry in another case, with another \
                   blank or with an entity excludes nobody.",
@@ -201,7 +201,11 @@ impl BloatReport {
                 fact("largest value", float(worst.sizes.max), "bytes"),
                 fact("values of the path", float(worst.sizes.values), "count"),
                 fact("bytes of the path", float(worst.sizes.bytes), "bytes"),
-                fact("bytes that repeat earlier values", float(worst.repeated_bytes), "bytes"),
+                fact(
+                    "bytes that repeat earlier values",
+                    float(worst.repeated_bytes.unwrap_or(0)),
+                    "bytes",
+                ),
             ],
             why: "No limit holds the value back. Each copy is stored, sent and parsed again with \
                   every visit of the contact.",

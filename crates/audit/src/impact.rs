@@ -48,9 +48,9 @@ pub struct ImpactReport {
     pub contacts_of_robots: u64,
     /// Those without any interaction.
     pub contacts_without: u64,
-    /// Bytes of the facets of contacts.
+    /// Bytes of the facets of contacts and interactions. Events are in the rows of the interactions.
     pub facets_before: u64,
-    /// Those of the contacts that are left.
+    /// Those of the contacts and interactions that are left.
     pub facets_after: u64,
     /// By day, the earliest first.
     pub days: Vec<ImpactDay>,
@@ -87,7 +87,7 @@ impl std::ops::AddAssign for ImpactSums {
 }
 
 impl ImpactReport {
-    /// Bytes of the source's rows and facets, before and after.
+    /// Bytes of the rows of interactions and of all facets, before and after.
     #[must_use]
     pub fn storage(&self) -> (u64, u64) {
         (self.before.raw_bytes + self.facets_before, self.after.raw_bytes + self.facets_after)
@@ -121,6 +121,12 @@ pub fn impact(store: &AuditStore, robot_agents: &[i64]) -> Result<ImpactReport, 
             report.after += sums;
         }
     }
+    let (mut facets_before, mut facets_after) = (0, 0);
+    for row in store.ask("impact_facets", &values)?.rows {
+        let cells = Cells(&row);
+        facets_before += cells.count(1);
+        facets_after += if cells.int(0) == Some(1) { 0 } else { cells.count(1) };
+    }
     let rows = store.ask("impact_contacts", &values)?.rows;
     let cells = Cells(rows.first().map_or(&[], Vec::as_slice));
     Ok(ImpactReport {
@@ -128,8 +134,8 @@ pub fn impact(store: &AuditStore, robot_agents: &[i64]) -> Result<ImpactReport, 
         contacts_after: cells.count(1),
         contacts_of_robots: cells.count(2),
         contacts_without: cells.count(3),
-        facets_before: cells.count(4),
-        facets_after: cells.count(5),
+        facets_before: facets_before + cells.count(4),
+        facets_after: facets_after + cells.count(5),
         days: days.into_values().collect(),
         ..report
     })

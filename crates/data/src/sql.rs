@@ -35,7 +35,11 @@ pub(crate) fn run(args: &SqlArgs, talk: &Talk) -> Result<(), Failure> {
             let answer = dataset.ask(&question, &stop)?;
             (answer, dataset.checked())
         }
-        None => (Store::open(&paths, finish, limits(args.memory))?.ask(&question, &stop)?, None),
+        None => {
+            let store = Store::open(&paths, finish, limits(args.memory))?;
+            tell_left_out(&store, talk);
+            (store.ask(&question, &stop)?, None)
+        }
     };
     tell_losses(&answer, talk);
     say_checked(checked.as_ref(), talk);
@@ -81,7 +85,8 @@ fn table_folder(
             let dataset = Dataset::new(tables, limits(args.memory));
             Ok(Some(match engine {
                 Some(engine) => dataset.on(engine, folder, stop)?,
-                None => dataset,
+                // Another engine knows no numbers without a sign.
+                None => dataset.unsigned(),
             }))
         }
         (Some((folder, _)), _) => {
@@ -143,6 +148,20 @@ fn read(file: &Path) -> Result<String, Failure> {
         file.take(LONGEST).read_to_string(&mut text).map_err(failed)?;
     }
     Ok(text)
+}
+
+/// Names the files of folders that cannot be asked.
+fn tell_left_out(store: &Store, talk: &Talk) {
+    let left_out = store.left_out();
+    if left_out.is_empty() {
+        return;
+    }
+    let all = left_out.len() + store.sources().len();
+    let mut text = format!("warning: {} of {all} recordings are not included\n", left_out.len());
+    for (path, why) in left_out {
+        text.push_str(&format!("  {}: {why}\n", path.display()));
+    }
+    talk.warn(&text);
 }
 
 /// Says what is missing of the recordings before anything is said about them.

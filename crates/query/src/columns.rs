@@ -11,7 +11,7 @@ use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{DataType, SchemaRef, UInt8Type, UInt16Type};
 use datafusion::error::{DataFusionError, Result};
 
-use crate::schema::{arrow_schema, data_type, has_id, is_address};
+use crate::schema::{arrow_schema, data_type, fills_64_bits, has_id, is_address};
 
 /// Rows of one batch: large enough that what a batch costs does not count, small enough that the
 /// columns of one are nothing beside the table.
@@ -82,12 +82,31 @@ fn words(column: &Column) -> Option<ArrayRef> {
     }
 }
 
-/// A column of a dataset as an array of its stored type: hashes fill 64 bits, so their bits count.
+/// What becomes of the numbers of a dataset that fill 64 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum WideNumbers {
+    /// Their bits count, as in engines that know only numbers with a sign.
+    #[default]
+    Bits,
+    /// They have no sign.
+    Unsigned,
+}
+
+/// A column of a dataset as an array of its stored type.
 ///
 /// # Errors
 /// When a cell holds no word of the column's list.
-pub(crate) fn stored_array(column: &Column, data: ColumnData) -> Result<ArrayRef> {
+pub(crate) fn stored_array(
+    column: &Column,
+    data: ColumnData,
+    wide: WideNumbers,
+) -> Result<ArrayRef> {
+    let unsigned = stored_type(column, wide) == DataType::UInt64;
     let values = match data.values {
+        Values::U64(values) if unsigned => {
+            let nulls = data.valid.map(NullBuffer::from).filter(|nulls| nulls.null_count() > 0);
+            return Ok(Arc::new(UInt64Array::new(values.into(), nulls)));
+        }
         Values::U64(values) => Values::I64(values.into_iter().map(u64::cast_signed).collect()),
         other => other,
     };
@@ -95,8 +114,11 @@ pub(crate) fn stored_array(column: &Column, data: ColumnData) -> Result<ArrayRef
 }
 
 /// The type of a dataset's column in Arrow.
-pub(crate) fn stored_type(column: &Column) -> DataType {
+pub(crate) fn stored_type(column: &Column, wide: WideNumbers) -> DataType {
     match column.ty {
+        ColumnType::U64 if wide == WideNumbers::Unsigned && fills_64_bits(column) => {
+            DataType::UInt64
+        }
         ColumnType::U64 => DataType::Int64,
         _ => data_type(column),
     }

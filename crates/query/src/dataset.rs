@@ -13,7 +13,7 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMe
 use datafusion::sql::parser::Statement;
 
 use crate::answer::{Answer, Parts};
-use crate::columns::stored_array;
+use crate::columns::{WideNumbers, stored_array};
 use crate::engine::{Joins, plan, problem, spilling_session, within};
 use crate::error::Error;
 use crate::files::{FilesTable, stored_schema};
@@ -61,18 +61,22 @@ impl Dataset {
     /// computed. Sorting and grouping beyond it use files in the folder for temporary files.
     #[must_use]
     pub fn new(tables: Vec<TableFiles>, limits: Limits) -> Self {
-        let provider = |table: TableFiles| {
-            let name = table.table.name;
-            (name, Arc::new(FilesTable::new(table, limits.threads)) as Arc<dyn TableProvider>)
-        };
         let filled = tables.iter().filter(|table| !table.files.is_empty()).map(|t| t.table.name);
         Self {
             filled: filled.collect(),
             files: tables.clone().into(),
-            tables: tables.into_iter().map(provider).collect(),
+            tables: providers(tables, limits.threads, WideNumbers::Bits),
             limits,
             cluster: None,
         }
+    }
+
+    /// The same tables in files, whose hashes and halves of GUIDs have no sign. Engines elsewhere know
+    /// only numbers with a sign: there the bits count.
+    #[must_use]
+    pub fn unsigned(self) -> Self {
+        let tables = providers(self.files.to_vec(), self.limits.threads, WideNumbers::Unsigned);
+        Self { tables, ..self }
     }
 
     /// The same tables, whose questions an engine answers. All files are below `folder`. Each answer is
@@ -103,9 +107,9 @@ impl Dataset {
     /// When the rows cannot be made columns.
     pub fn with_rows<R: Row>(mut self, rows: &[R]) -> Result<Self, Error> {
         let table = R::TABLE;
-        let schema = stored_schema(table.columns);
+        let schema = stored_schema(table.columns, WideNumbers::Bits);
         let columns = table.columns.iter().zip(R::columns(rows));
-        let arrays = columns.map(|(column, data)| stored_array(column, data));
+        let arrays = columns.map(|(column, data)| stored_array(column, data, WideNumbers::Bits));
         let arrays = arrays.collect::<Result<_, _>>().map_err(problem)?;
         let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(|e| problem(e.into()))?;
         let provider = MemTable::try_new(schema, vec![vec![batch]]).map_err(problem)?;
@@ -224,6 +228,19 @@ impl Dataset {
             }
         }
     }
+}
+
+/// What reads tables from their files.
+fn providers(
+    tables: Vec<TableFiles>,
+    threads: usize,
+    wide: WideNumbers,
+) -> Vec<(&'static str, Arc<dyn TableProvider>)> {
+    let provider = |table: TableFiles| {
+        let name = table.table.name;
+        (name, Arc::new(FilesTable::new(table, threads, wide)) as Arc<dyn TableProvider>)
+    };
+    tables.into_iter().map(provider).collect()
 }
 
 /// A question that was read.

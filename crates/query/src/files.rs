@@ -21,7 +21,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures_util::stream;
 
-use crate::columns::{stored_array, stored_type};
+use crate::columns::{WideNumbers, stored_array, stored_type};
 use crate::dataset::TableFiles;
 
 /// Rows that are handed on at once.
@@ -33,13 +33,14 @@ pub(crate) struct FilesTable {
     table: TableFiles,
     schema: SchemaRef,
     parts: usize,
+    wide: WideNumbers,
 }
 
 impl FilesTable {
     /// A table whose files `parts` threads read.
-    pub(crate) fn new(table: TableFiles, parts: usize) -> Self {
-        let schema = stored_schema(table.table.columns);
-        Self { table, schema, parts: parts.max(1) }
+    pub(crate) fn new(table: TableFiles, parts: usize, wide: WideNumbers) -> Self {
+        let schema = stored_schema(table.table.columns, wide);
+        Self { table, schema, parts: parts.max(1), wide }
     }
 }
 
@@ -64,13 +65,14 @@ impl TableProvider for FilesTable {
         let wanted = projection.unwrap_or(&all);
         let columns: Vec<Column> = wanted.iter().map(|at| self.table.table.columns[*at]).collect();
         let columns: Arc<[Column]> = columns.into();
-        let schema = stored_schema(&columns);
+        let schema = stored_schema(&columns, self.wide);
         let parts = self.table.files.len().clamp(1, self.parts);
         let part = |first: usize| {
             Arc::new(Part {
                 table: self.table.table.name,
                 columns: columns.clone(),
                 schema: schema.clone(),
+                wide: self.wide,
                 files: self.table.files.iter().skip(first).step_by(parts).cloned().collect(),
             }) as Arc<dyn PartitionStream>
         };
@@ -80,8 +82,9 @@ impl TableProvider for FilesTable {
 }
 
 /// The schema of some columns.
-pub(crate) fn stored_schema(columns: &[Column]) -> SchemaRef {
-    let field = |column: &Column| Field::new(column.name, stored_type(column), column.nullable);
+pub(crate) fn stored_schema(columns: &[Column], wide: WideNumbers) -> SchemaRef {
+    let field =
+        |column: &Column| Field::new(column.name, stored_type(column, wide), column.nullable);
     Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
 }
 
@@ -91,6 +94,7 @@ struct Part {
     table: &'static str,
     columns: Arc<[Column]>,
     schema: SchemaRef,
+    wide: WideNumbers,
     files: Arc<[PathBuf]>,
 }
 
@@ -105,6 +109,7 @@ impl PartitionStream for Part {
         let batches = Batches {
             columns: self.columns.clone(),
             schema: self.schema.clone(),
+            wide: self.wide,
             files: self.files.clone(),
             next: 0,
             open: None,
@@ -118,6 +123,7 @@ impl PartitionStream for Part {
 struct Batches {
     columns: Arc<[Column]>,
     schema: SchemaRef,
+    wide: WideNumbers,
     files: Arc<[PathBuf]>,
     next: usize,
     /// The rows of the open file, and how many of them were handed on.
@@ -164,7 +170,7 @@ impl Batches {
         let bytes = std::fs::read(file).map_err(|error| failed(error.to_string()))?;
         let read = culprit_recording::read_columns(&self.columns, &bytes).map_err(failed)?;
         let columns = self.columns.iter().zip(read.columns);
-        let arrays = columns.map(|(column, data)| stored_array(column, data));
+        let arrays = columns.map(|(column, data)| stored_array(column, data, self.wide));
         let arrays = arrays.collect::<Result<_>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(read.rows));
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)?;

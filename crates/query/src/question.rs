@@ -6,8 +6,8 @@ use datafusion::common::{DataFusionError, TableReference};
 use datafusion::sql::parser::{DFParserBuilder, ExplainStatement, Statement};
 use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast::{
-    DescribeAlias, ShowStatementFilter, ShowStatementFilterPosition, ShowStatementOptions,
-    Statement as Sql,
+    DescribeAlias, Expr as SqlExpr, OrderByKind, ShowStatementFilter, ShowStatementFilterPosition,
+    ShowStatementOptions, Statement as Sql,
 };
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::ParserError;
@@ -61,9 +61,25 @@ pub(crate) fn parse(text: &str) -> Result<Asked, Error> {
     let count = statements.len();
     match (statements.pop_front(), count) {
         (None, _) => Err(Error::Empty),
-        (Some(statement), 1) => classify(statement),
+        (Some(statement), 1) => classify(by_all(statement)),
         _ => Err(Error::Several { count }),
     }
+}
+
+/// `ORDER BY ALL` orders by all columns; the parser takes the word for a column.
+fn by_all(mut statement: Statement) -> Statement {
+    let Statement::Statement(sql) = &mut statement else { return statement };
+    let Sql::Query(query) = sql.as_mut() else { return statement };
+    if let Some(order) = &mut query.order_by
+        && let OrderByKind::Expressions(all) = &order.kind
+        && let [one] = &all[..]
+        && let SqlExpr::Identifier(word) = &one.expr
+        && word.quote_style.is_none()
+        && word.value.eq_ignore_ascii_case("all")
+    {
+        order.kind = OrderByKind::All(one.options.clone());
+    }
+    statement
 }
 
 fn classify(statement: Statement) -> Result<Asked, Error> {

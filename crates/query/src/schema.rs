@@ -95,7 +95,18 @@ fn describe(table: &Table) -> SqlTable {
 
 /// The columns of a table that belongs to no recording.
 pub(crate) fn stored_columns(table: &Table) -> Vec<SqlColumn> {
-    table.columns.iter().map(column).collect()
+    let stored = |stored: &Column| match fills_64_bits(stored) {
+        true => SqlColumn { ty: "uint64", ..column(stored) },
+        false => column(stored),
+    };
+    table.columns.iter().map(stored).collect()
+}
+
+/// Hashes and halves of GUIDs of datasets fill 64 bits: half of them are not below 2^63.
+pub(crate) fn fills_64_bits(column: &Column) -> bool {
+    const NAMES: [&str; 7] =
+        ["guid_high", "guid_low", "token_high", "token_low", "hash", "network_hash", "digest"];
+    column.ty == ColumnType::U64 && NAMES.contains(&column.name)
 }
 
 fn column(column: &Column) -> SqlColumn {

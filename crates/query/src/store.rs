@@ -31,13 +31,15 @@ pub struct Limits {
 #[derive(Debug, Clone)]
 pub struct Store {
     sources: Arc<[Source]>,
+    /// Files of folders that cannot be opened, and why.
+    left_out: Arc<[(PathBuf, String)]>,
     finish: Finish,
     limits: Limits,
 }
 
 impl Store {
-    /// The recordings of files and folders. Tells a file that is none at once; tables are read when
-    /// a question names them. `finish` builds the intervals of a recording whose recorder never
+    /// The recordings of files and folders. Tells a file that is none at once; one of a folder is left
+    /// out. Tables are read when a question names them. `finish` builds the intervals of a recording whose recorder never
     /// finished it.
     ///
     /// # Errors
@@ -52,10 +54,28 @@ impl Store {
             let why = format!("{} recordings at once; the limit is 65535", sources.len());
             return Err(Error::Plan { why });
         }
-        for source in &sources {
-            culprit_recording::peek(&source.path)?;
+        let (mut whole, mut left_out) = (Vec::new(), Vec::new());
+        let mut first = None;
+        for source in sources {
+            match culprit_recording::peek(&source.path) {
+                Ok(_) => whole.push(source),
+                Err(error) if paths.contains(&source.path) => return Err(error.into()),
+                Err(error) => {
+                    left_out.push((source.path, reason(&error)));
+                    first.get_or_insert(error);
+                }
+            }
         }
-        Ok(Self { sources: sources.into(), finish, limits })
+        match first {
+            Some(error) if whole.is_empty() => Err(error.into()),
+            _ => Ok(Self { sources: whole.into(), left_out: left_out.into(), finish, limits }),
+        }
+    }
+
+    /// Files of folders that cannot be opened, and why.
+    #[must_use]
+    pub fn left_out(&self) -> &[(PathBuf, String)] {
+        &self.left_out
     }
 
     /// The recordings.
@@ -80,6 +100,15 @@ impl Store {
             Begun::Known(answer) => answer,
             Begun::Coming(parts) => Answer::streaming(parts, threads, stop.clone(), self.limits),
         })
+    }
+}
+
+/// What an error says, with what the system said below it.
+fn reason(error: &culprit_recording::Error) -> String {
+    let text = error.to_string();
+    match std::error::Error::source(error).map(ToString::to_string) {
+        Some(source) if !text.contains(&source) => format!("{text}: {source}"),
+        _ => text,
     }
 }
 

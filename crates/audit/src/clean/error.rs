@@ -1,6 +1,6 @@
 //! What can go wrong with a clean-up.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use culprit_model::Label as _;
 use thiserror::Error;
@@ -25,6 +25,22 @@ pub enum CleanError {
         path: PathBuf,
         /// Why.
         why: String,
+    },
+    /// What was asked makes no sense as the plan and its target are now.
+    #[error("cannot use the plan `{}`: {why}", path.display())]
+    State {
+        /// The plan's folder.
+        path: PathBuf,
+        /// Why.
+        why: String,
+        /// The way out.
+        hint: String,
+    },
+    /// Another process works with the plan.
+    #[error("another clean-up is using the plan `{}`", path.display())]
+    InUse {
+        /// The plan's folder.
+        path: PathBuf,
     },
     /// Guards stop the clean-up; nothing was changed.
     #[error("nothing was changed: {}", describe(.0))]
@@ -82,12 +98,18 @@ fn describe(failed: &[GuardResult]) -> String {
 }
 
 impl CleanError {
+    /// A plan that cannot be used as it is now, and the way out.
+    pub(crate) fn state(path: &Path, why: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::State { path: path.to_owned(), why: why.into(), hint: hint.into() }
+    }
+
     /// True when the machine, the database or a guard refused, as opposed to wrong input.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::Store(error) => error.is_refusal(),
             Self::Guards(_)
+            | Self::InUse { .. }
             | Self::Target { .. }
             | Self::Stopped { .. }
             | Self::Unexpected { .. }
@@ -104,6 +126,8 @@ impl CleanError {
             Self::Guards(failed) => failed.iter().map(GuardResult::hint).collect(),
             Self::Stopped { .. } => vec!["the same command goes on where it was".to_owned()],
             Self::Plan { .. } => vec!["`culprit audit clean plan` makes a new plan".to_owned()],
+            Self::State { hint, .. } => vec![hint.clone()],
+            Self::InUse { .. } => vec!["wait until it has ended".to_owned()],
             Self::Archive { .. } => vec![
                 "restore the file from a backup of the plan's folder, or undo other batches with \
                  `--only-batch N`"

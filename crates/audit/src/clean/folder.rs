@@ -146,7 +146,7 @@ impl PlanFolder {
         let lock = File::create(&path).map_err(|error| Error::io("create", &path, error))?;
         match lock.try_lock() {
             Ok(()) => Ok(lock),
-            Err(_) => Err(CleanError::Store(Error::Busy { path: self.path.clone() })),
+            Err(_) => Err(CleanError::InUse { path: self.path.clone() }),
         }
     }
 
@@ -166,7 +166,11 @@ impl PlanFolder {
             return Ok(());
         }
         let why = format!("it is of level `{}`", self.level);
-        Err(CleanError::Plan { path: self.path.clone(), why })
+        let hint = format!(
+            "this is for plans of level `{level}`; `culprit audit clean status PLAN` shows how far this \
+             one is"
+        );
+        Err(CleanError::state(&self.path, why, hint))
     }
 }
 

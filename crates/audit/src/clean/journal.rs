@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::error::CleanError;
+use super::folder::PlanFolder;
+use super::guard::Guard;
 use crate::error::Error;
 
 /// The file.
@@ -107,12 +109,49 @@ pub(crate) enum Event {
     UndoFinished {
         at_ms: i64,
     },
+    /// The store has the labels of the plan.
+    Labelled {
+        at_ms: i64,
+        run: u32,
+        labels: u64,
+    },
+    /// The rebuilt store is at its place, and the old one beside it.
+    Exchanged {
+        at_ms: i64,
+    },
     /// The rebuilt store, before it takes the old one's place.
     Rebuilt {
         at_ms: i64,
         digest: String,
         kept: String,
     },
+}
+
+impl Event {
+    /// A process begins to apply a plan without a backup.
+    pub(crate) fn started(folder: &PlanFolder, (allowed, at_ms): (&[Guard], i64)) -> Self {
+        Self::Started {
+            at_ms,
+            plan: folder.plan.digest.clone(),
+            allowed: allowed.iter().map(ToString::to_string).collect(),
+            backup: None,
+        }
+    }
+
+    /// When it was written; none for a step of a batch.
+    pub(crate) fn at_ms(&self) -> Option<i64> {
+        match self {
+            Self::Started { at_ms, .. }
+            | Self::Stopped { at_ms, .. }
+            | Self::Finished { at_ms, .. }
+            | Self::UndoStarted { at_ms, .. }
+            | Self::UndoFinished { at_ms }
+            | Self::Labelled { at_ms, .. }
+            | Self::Exchanged { at_ms }
+            | Self::Rebuilt { at_ms, .. } => Some(*at_ms),
+            _ => None,
+        }
+    }
 }
 
 /// How far a batch is.
@@ -157,9 +196,13 @@ fn read(path: &Path) -> Result<(Vec<Event>, u64), CleanError> {
         if line.is_empty() {
             continue;
         }
-        let event = serde_json::from_slice(line).map_err(|error| CleanError::Plan {
-            path: path.to_owned(),
-            why: format!("line {} of the journal is damaged: {error}", number + 1),
+        let event = serde_json::from_slice(line).map_err(|error| {
+            CleanError::state(
+                path,
+                format!("line {} of the journal is damaged: {error}", number + 1),
+                "restore `journal.jsonl` from a backup of the plan's folder: it says which rows are \
+                 deleted, and those are in the plan's archive only",
+            )
         })?;
         events.push(event);
     }
@@ -258,7 +301,7 @@ mod tests {
         assert_eq!(batches(&expected).get(&1), Some(&BatchState::Undone));
         std::fs::write(&path, b"{\"event\":\"comm\n{\"event\":\"committed\",\"batch\":2}\n")
             .unwrap();
-        assert!(matches!(events(folder.path()), Err(CleanError::Plan { .. })));
+        assert!(matches!(events(folder.path()), Err(CleanError::State { .. })));
     }
 
     #[test]

@@ -8,9 +8,9 @@ use super::error::CleanError;
 use super::folder::{CONTACTS, INTERACTIONS, NewFolder, PARTIAL, digest, key_file};
 use super::guard::{Guard, GuardResult, PLAN_DAYS};
 use super::keys::PlanKey;
-use super::plan::{CleanLevel, PLAN_SCHEMA, Plan, PlanStore};
+use super::plan::{CleanLevel, PLAN_SCHEMA, Plan, PlanStore, PlanTarget};
 use super::postgres::{PlannedTarget, read_states};
-use super::select::{Rules, Selection, select};
+use super::select::{OtherRows, Rules, Selected, Selection, select};
 use super::sqlserver;
 use crate::error::Error;
 use crate::store::{MANIFEST, Store};
@@ -44,24 +44,8 @@ pub struct PlanOptions<'a> {
 /// written.
 pub fn make_plan(options: &PlanOptions<'_>) -> Result<Plan, CleanError> {
     let store = Store::open(options.store)?;
-    let rules = Rules {
-        selection: options.selection,
-        young_after: options.now_ms - i64::from(options.retention_days) * DAY_MS,
-        retention_days: options.retention_days,
-        skip_labelled: options.level == CleanLevel::Label,
-    };
-    let mut found = select(&store, &rules)?;
-    if found.interactions.is_empty() && found.contacts.is_empty() {
-        let why = format!("nothing is selected by `{}`", options.selection.text);
-        return Err(CleanError::Options(why));
-    }
+    let (found, target) = selected(options, &store)?;
     let guards = found.facts.results();
-    let target = match &options.target {
-        Some(PlannedTarget::Postgres { dsns, schema }) => {
-            Some(read_states(dsns, schema, store.shards(), &mut found)?)
-        }
-        _ => None,
-    };
     let mut folder = NewFolder::create(options.output)?;
     let mut files = |kind: &str, keys: &[PlanKey]| {
         (0..store.shards()).try_for_each(|shard| {
@@ -106,6 +90,42 @@ pub fn make_plan(options: &PlanOptions<'_>) -> Result<Plan, CleanError> {
         files: std::collections::BTreeMap::new(),
         digest: String::new(),
     })
+}
+
+/// What a plan names: what the selection names in the store, and what of it the database still has.
+fn selected(
+    options: &PlanOptions<'_>,
+    store: &Store,
+) -> Result<(Selected, Option<PlanTarget>), CleanError> {
+    let none = OtherRows::default();
+    let rules = Rules {
+        selection: options.selection,
+        young_after: options.now_ms - i64::from(options.retention_days) * DAY_MS,
+        retention_days: options.retention_days,
+        skip_labelled: options.level == CleanLevel::Label,
+        other: &none,
+    };
+    let mut found = select(store, &rules)?;
+    let nothing = |found: &Selected| found.interactions.is_empty() && found.contacts.is_empty();
+    if nothing(&found) {
+        let why = format!("nothing is selected by `{}`", options.selection.text);
+        return Err(CleanError::Options(why));
+    }
+    let target = match &options.target {
+        Some(PlannedTarget::Postgres { dsns, schema }) => {
+            let again = |other: &OtherRows| select(store, &Rules { other, ..rules });
+            Some(read_states((dsns, schema), store.shards(), &mut found, again)?)
+        }
+        _ => None,
+    };
+    if nothing(&found) {
+        let why = format!(
+            "the database has none of the rows that `{}` selects as the store has them",
+            options.selection.text
+        );
+        return Err(CleanError::Options(why));
+    }
+    Ok((found, target))
 }
 
 fn absolute(path: &Path) -> Result<String, CleanError> {

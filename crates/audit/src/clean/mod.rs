@@ -44,7 +44,7 @@ pub use postgres::{
 };
 pub use rebuild::{apply_rebuild, undo_rebuild};
 pub use select::{Selection, agents_of, agents_with};
-pub use status::{BatchCounts, Status, status};
+pub use status::{BatchCounts, PlanState, Status, status};
 
 /// Expected and seen sums after a clean-up of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::guard::GuardResult;
 use crate::impact::ImpactSums;
+use crate::schema::InteractionRow;
 
 culprit_model::labels! {
     /// Where rows leave from.
@@ -118,6 +119,16 @@ pub struct PlanSums {
     pub single: u64,
     /// Interactions with a goal or an outcome.
     pub converted: u64,
+}
+
+impl PlanSums {
+    /// Adds an interaction.
+    pub(crate) fn add(&mut self, row: &InteractionRow) {
+        self.visits += 1;
+        self.pages += u64::from(row.pages);
+        self.single += u64::from(row.pages <= 1);
+        self.converted += u64::from(row.goals > 0 || row.outcomes > 0);
+    }
 }
 
 impl From<ImpactSums> for PlanSums {

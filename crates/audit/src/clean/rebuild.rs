@@ -16,7 +16,7 @@ use super::error::CleanError;
 use super::folder::PlanFolder;
 use super::guard::Guard;
 use super::journal::{Event, Journal};
-use super::label::{compare, expect_generation, keys, sums};
+use super::label::{compare, expect_generation, keys, never_applied, sums};
 use super::make::{check_guards, store_digest};
 use super::plan::CleanLevel;
 use crate::error::Error;
@@ -48,8 +48,9 @@ pub fn apply_rebuild(
     let _lease = folder.lock()?;
     let path = Path::new(&folder.plan.store.path).to_owned();
     let mut journal = Journal::open(plan)?;
-    if !is_applied(&journal, &path)? {
+    if !is_applied(&journal.events, &path)? {
         check_guards(&folder.plan, allowed, now_ms)?;
+        journal.append(Event::started(&folder, (allowed, now_ms)))?;
         expect_generation(&folder, &Store::open(&path)?)?;
         // Nobody imports while the folders change places.
         let none = || Error::NoStore { path: path.clone() };
@@ -64,6 +65,11 @@ pub fn apply_rebuild(
         exchange(&beside, &path)?;
         drop(old);
         std::fs::rename(&beside, &kept).map_err(|error| Error::io("rename", &beside, error))?;
+        journal.append(Event::Exchanged { at_ms: now_ms })?;
+    } else if let Some(beside) = exchanged_only(&folder, &path) {
+        let kept = sibling(&path, &folder, "before");
+        std::fs::rename(&beside, &kept).map_err(|error| Error::io("rename", &beside, error))?;
+        journal.append(Event::Exchanged { at_ms: now_ms })?;
     }
     compare(folder.plan.after, sums(&path, limits)?)
 }
@@ -73,40 +79,74 @@ pub fn apply_rebuild(
 /// # Errors
 /// When the plan was changed, an import has changed the rebuilt store since, or a folder cannot be
 /// written.
-pub fn undo_rebuild(plan: &Path, limits: Limits) -> Result<Outcome, CleanError> {
+pub fn undo_rebuild(plan: &Path, now_ms: i64, limits: Limits) -> Result<Outcome, CleanError> {
     let folder = PlanFolder::open(plan)?;
     folder.expect_level(CleanLevel::Store)?;
     let _lease = folder.lock()?;
     let path = Path::new(&folder.plan.store.path).to_owned();
-    let journal = Journal::open(plan)?;
-    let wrong = |why: &str| CleanError::Plan { path: plan.to_owned(), why: why.to_owned() };
+    let mut journal = Journal::open(plan)?;
+    if !journal.events.iter().any(|event| matches!(event, Event::Rebuilt { .. })) {
+        return Err(never_applied(plan));
+    }
     if store_digest(&path)? != folder.plan.store.digest {
-        if !is_applied(&journal, &path)? {
-            return Err(wrong("its store is neither the old nor the rebuilt one"));
-        }
-        // Killed between the exchange and the renaming, the old store still has the first name.
-        let names = [sibling(&path, &folder, "before"), sibling(&path, &folder, "new")];
-        let is_old = |name: &&PathBuf| {
-            store_digest(name).is_ok_and(|digest| digest == folder.plan.store.digest)
-        };
-        let Some(old) = names.iter().find(is_old) else {
-            return Err(wrong("the old store beside the rebuilt one is gone"));
-        };
-        exchange(old, &path)?;
-        remove(old)?;
+        let old = old_store(&folder, &journal, &path)?;
+        let digest = folder.plan.digest.clone();
+        journal.append(Event::UndoStarted { at_ms: now_ms, plan: digest })?;
+        exchange(&old, &path)?;
+        remove(&old)?;
+        journal.append(Event::UndoFinished { at_ms: now_ms })?;
+    } else {
+        // What a killed run began to write; the store itself is the old one.
+        remove(&sibling(&path, &folder, "new"))?;
     }
     compare(folder.plan.before, sums(&path, limits)?)
 }
 
+/// The folder of the old store, if the rebuilt one is at its place as it was made.
+fn old_store(folder: &PlanFolder, journal: &Journal, path: &Path) -> Result<PathBuf, CleanError> {
+    let kept = sibling(path, folder, "before");
+    if !is_applied(&journal.events, path)? {
+        let why = "its store was changed after it was rebuilt, as by an import";
+        let hint = match kept.exists() {
+            true => format!(
+                "the old store is `{}`, without what was imported since: import the new sources into \
+                 it, and use that one",
+                kept.display()
+            ),
+            false => "import all sources into a new store".to_owned(),
+        };
+        return Err(CleanError::state(&folder.path, why, hint));
+    }
+    let is_old =
+        |name: &Path| store_digest(name).is_ok_and(|digest| digest == folder.plan.store.digest);
+    if is_old(&kept) {
+        return Ok(kept);
+    }
+    exchanged_only(folder, path).ok_or_else(|| {
+        let hint = format!(
+            "restore `{}` from a backup, or import all sources into a new store",
+            kept.display()
+        );
+        CleanError::state(&folder.path, "the old store beside the rebuilt one is gone", hint)
+    })
+}
+
+/// The old store under its first name: a run was killed between the exchange and the renaming.
+fn exchanged_only(folder: &PlanFolder, path: &Path) -> Option<PathBuf> {
+    let beside = sibling(path, folder, "new");
+    let digest = store_digest(&beside).ok()?;
+    (digest == folder.plan.store.digest).then_some(beside)
+}
+
 /// True when the store at its place is the rebuilt one.
-fn is_applied(journal: &Journal, path: &Path) -> Result<bool, CleanError> {
+pub(super) fn is_applied(events: &[Event], path: &Path) -> Result<bool, CleanError> {
     let now = store_digest(path)?;
     let rebuilt = |event: &Event| matches!(event, Event::Rebuilt { digest, .. } if *digest == now);
-    Ok(journal.events.iter().any(rebuilt))
+    Ok(events.iter().any(rebuilt))
 }
 
 /// A folder beside the store.
-fn sibling(path: &Path, folder: &PlanFolder, what: &str) -> PathBuf {
+pub(super) fn sibling(path: &Path, folder: &PlanFolder, what: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{name}.{what}-{}", &folder.plan.digest[..8]))
 }

@@ -12,9 +12,11 @@ use super::guard::Guard;
 use super::keys::PlanKey;
 use super::plan::{DayCount, PlanCounts, PlanSums};
 use crate::fold::fold;
+use crate::import::EVENTS;
 use crate::robots::{Band, RobotReport};
 use crate::schema::{
-    Contact, Facet, InteractionId, InteractionRow, LabelRow, OwnerKind, UserAgent, Utc,
+    Contact, Facet, InteractionId, InteractionRow, LabelRow, OwnerKind, Term, TermKind, UserAgent,
+    Utc,
 };
 use crate::store::{Store, StoreFile};
 use crate::time::DAY_MS;
@@ -67,8 +69,9 @@ pub(crate) struct Selected {
     pub(crate) after: PlanSums,
     pub(crate) days: Vec<DayCount>,
     pub(crate) facts: GuardFacts,
-    /// When the newest facet of a selected row was changed, by kind and key.
-    pub(crate) facets: FxHashMap<(OwnerKind, u64), i64>,
+    /// When the newest facet of a selected row was changed, by kind and key, and the bytes of its
+    /// facets.
+    pub(crate) facets: FxHashMap<(OwnerKind, u64), (i64, u64)>,
     /// Selected contacts that the store knows by name.
     pub(crate) known: FxHashSet<u64>,
 }
@@ -109,7 +112,7 @@ pub(crate) fn labelled(store: &Store) -> Result<Labelled, CleanError> {
 }
 
 /// How a selection is applied to a store.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules<'a> {
     pub(crate) selection: &'a Selection,
     /// Rows that changed later are young.
@@ -117,6 +120,17 @@ pub(crate) struct Rules<'a> {
     pub(crate) retention_days: u32,
     /// True when rows that are labelled already are not selected again.
     pub(crate) skip_labelled: bool,
+    /// Interactions that the source does not have as the store has them.
+    pub(crate) other: &'a OtherRows,
+}
+
+/// Rows of one kind that the source does not have as the store has them, by key.
+#[derive(Debug, Default)]
+pub(crate) struct OtherRows {
+    /// The source has none. They leave nothing, and no contact has them.
+    pub(crate) missing: FxHashSet<u64>,
+    /// The source has another version. They stay, and so do their contacts.
+    pub(crate) changed: FxHashSet<u64>,
 }
 
 /// Applies a selection.
@@ -133,8 +147,13 @@ pub(crate) fn select(store: &Store, rules: &Rules<'_>) -> Result<Selected, Clean
         let ids = ids_of(store, file)?;
         for row in &rows {
             let is_labelled = labelled.interactions.contains(&row.interaction_id.0);
+            if rules.other.missing.contains(&row.interaction_id.0) {
+                add(row, (is_labelled, false), &mut found, &mut days);
+                continue;
+            }
             let chosen = choose(row, &mut contacts, rules, &mut found)
-                && !(is_labelled && rules.skip_labelled);
+                && !(is_labelled && rules.skip_labelled)
+                && !rules.other.changed.contains(&row.interaction_id.0);
             add(row, (is_labelled, chosen), &mut found, &mut days);
             if !chosen {
                 continue;
@@ -241,16 +260,10 @@ fn add(
     days: &mut DaySums,
 ) {
     let converted = row.goals > 0 || row.outcomes > 0;
-    let plus = |sums: &mut PlanSums| {
-        sums.visits += 1;
-        sums.pages += u64::from(row.pages);
-        sums.single += u64::from(row.pages <= 1);
-        sums.converted += u64::from(converted);
-    };
     if !labelled {
-        plus(&mut found.before);
+        found.before.add(row);
         if !chosen {
-            plus(&mut found.after);
+            found.after.add(row);
         }
     }
     let day = row.start_utc.map(|start| start.0.div_euclid(DAY_MS));
@@ -367,17 +380,39 @@ fn finish(
 fn facets(store: &Store, found: &mut Selected) -> Result<(), CleanError> {
     let wanted: FxHashSet<(OwnerKind, u64)> =
         found.interactions.iter().chain(&found.contacts).map(|key| (key.kind, key.id)).collect();
+    // The events of an interaction are part of its row, which was counted.
+    let terms = store.read::<Term>()?;
+    let is_events = |term: &&Term| term.kind == TermKind::FacetKey && *term.text == *EVENTS;
+    let events = terms.iter().find(is_events).map(|term| term.term_id);
     let files: Vec<StoreFile> = store.files("facets").cloned().collect();
     for file in &files {
         for row in store.read_file::<Facet>(file)? {
             let owner = (row.owner_kind, row.owner_id);
             if wanted.contains(&owner) {
-                found.counts.facet_bytes += row.bytes_utf8.0;
+                let in_row = owner.0 == OwnerKind::Interaction && Some(row.facet_key) == events;
                 let time = row.last_modified.map_or(i64::MIN, |time| time.0);
-                let newest = found.facets.entry(owner).or_insert(time);
+                let (newest, bytes) = found.facets.entry(owner).or_insert((time, 0));
                 *newest = time.max(*newest);
+                *bytes += if in_row { 0 } else { row.bytes_utf8.0 };
             }
         }
     }
+    found.count_facets();
     Ok(())
+}
+
+impl OtherRows {
+    /// How many they are.
+    pub(crate) fn count(&self) -> usize {
+        self.missing.len() + self.changed.len()
+    }
+}
+
+impl Selected {
+    /// Adds up the facets of what is selected.
+    pub(crate) fn count_facets(&mut self) {
+        let keys = self.interactions.iter().chain(&self.contacts);
+        let bytes = keys.filter_map(|key| self.facets.get(&(key.kind, key.id)));
+        self.counts.facet_bytes = bytes.map(|(_, bytes)| bytes).sum();
+    }
 }

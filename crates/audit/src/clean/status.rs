@@ -1,13 +1,33 @@
 //! What a plan is, and how far its execution is.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::CleanError;
 use super::folder::PlanFolder;
 use super::journal::{BatchState, Event, batches, events};
-use super::plan::Plan;
+use super::label::has_labels;
+use super::make::store_digest;
+use super::plan::{CleanLevel, Plan};
 use super::postgres::batch_count;
+use super::rebuild::{is_applied, sibling};
+use crate::store::Store;
+
+culprit_model::labels! {
+    /// How far a plan is.
+    PlanState ("state") {
+        /// Nothing was done, or a killed run had not changed anything yet.
+        Planned = "planned",
+        /// It is carried out.
+        Applied = "applied",
+        /// Some of its batches are carried out.
+        Partly = "partly-applied",
+        /// It was carried out and put back.
+        Undone = "undone",
+        /// Its store was changed since, or cannot be read.
+        Unknown = "unknown",
+    }
+}
 
 /// Batches by how far they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,6 +47,14 @@ pub struct BatchCounts {
 pub struct Status {
     /// The plan.
     pub plan: Plan,
+    /// How far it is, as its store or its journal says.
+    pub state: PlanState,
+    /// When the last step was, in milliseconds since 1970-01-01 UTC; none before the first.
+    pub at_ms: Option<i64>,
+    /// The old store beside the rebuilt one.
+    pub kept: Option<PathBuf>,
+    /// A folder that a killed run left beside the store.
+    pub left_over: Option<PathBuf>,
     /// Its batches.
     pub batches: BatchCounts,
     /// Rows in archives of batches that are deleted and not put back, by table.
@@ -70,14 +98,59 @@ pub fn status(folder: &Path) -> Result<Status, CleanError> {
     let last = events.iter().rev().find(|event| {
         matches!(event, Event::Finished { .. } | Event::UndoStarted { .. } | Event::Started { .. })
     });
+    let finished = matches!(last, Some(Event::Finished { .. }));
+    let (mut kept, mut left_over) = (None, None);
+    if opened.level == CleanLevel::Store {
+        let path = Path::new(&opened.plan.store.path);
+        let beside = |what| Some(sibling(path, &opened, what)).filter(|path| path.exists());
+        (kept, left_over) = (beside("before"), beside("new"));
+    }
     Ok(Status {
+        state: state(&opened, &events, (&counts, finished)),
+        at_ms: events.iter().rev().find_map(Event::at_ms),
+        kept,
+        left_over,
         plan: opened.plan,
         batches: counts,
         archived,
         skipped,
         stopped: stopped.flatten(),
-        finished: matches!(last, Some(Event::Finished { .. })),
+        finished,
     })
+}
+
+/// How far a plan is. The target itself says it where it is a store.
+fn state(
+    folder: &PlanFolder,
+    events: &[Event],
+    (counts, finished): (&BatchCounts, bool),
+) -> PlanState {
+    let path = Path::new(&folder.plan.store.path);
+    match folder.level {
+        CleanLevel::Label => {
+            let labels = Store::open(path).and_then(|s| has_labels(&s, &folder.plan.digest));
+            match labels {
+                Ok(Some(true)) => PlanState::Applied,
+                Ok(Some(false)) => PlanState::Undone,
+                Ok(None) => PlanState::Planned,
+                Err(_) => PlanState::Unknown,
+            }
+        }
+        CleanLevel::Store => {
+            let is_old = store_digest(path).is_ok_and(|now| now == folder.plan.store.digest);
+            let undone = events.iter().any(|event| matches!(event, Event::UndoFinished { .. }));
+            match (is_old, is_applied(events, path).unwrap_or(false)) {
+                (true, _) if undone => PlanState::Undone,
+                (true, _) => PlanState::Planned,
+                (false, true) => PlanState::Applied,
+                (false, false) => PlanState::Unknown,
+            }
+        }
+        CleanLevel::Source if finished && counts.undone == 0 => PlanState::Applied,
+        CleanLevel::Source if counts.committed + counts.open > 0 => PlanState::Partly,
+        CleanLevel::Source if counts.undone > 0 => PlanState::Undone,
+        CleanLevel::Source => PlanState::Planned,
+    }
 }
 
 /// Keys whose rows were left alone: of each batch what its last run said.

@@ -47,6 +47,8 @@ pub struct Counts {
     pub ignored: u64,
     /// Interactions that were new or newer.
     pub interactions: u64,
+    /// Those that replaced an older version.
+    pub replaced: u64,
     /// Page views of these.
     pub page_views: u64,
     /// Other events of these.

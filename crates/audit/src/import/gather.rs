@@ -164,6 +164,14 @@ impl Gatherer {
         state.rejected += 1;
     }
 
+    /// The first row that cannot be read, and why.
+    pub(crate) fn first_reject(&self) -> Option<String> {
+        self.sources.iter().find_map(|source| {
+            let (row, why) = source.first_reject?;
+            Some(format!("row {row} of `{}`: {why}", source.name))
+        })
+    }
+
     /// The places of a batch's addresses.
     fn locate(&mut self, batch: &Batch) -> Result<Vec<Option<u32>>, Error> {
         if self.geoip.is_empty() {
@@ -187,14 +195,16 @@ impl Gatherer {
     ) -> bool {
         let contact = self.contacts.key(raw.contact, raw.shard, raw.from_log);
         let key = self.visits.key(raw.guid);
-        if !self.visits.wants(key, raw.last_modified) {
+        let version = (raw.last_modified, raw.traffic.map_or(0, |traffic| traffic.requests));
+        if !self.visits.wants(key, version) {
             return false;
         }
         let id = InteractionKey(u64::from(key));
+        self.counts.replaced += u64::from(self.visits.has_row(key));
         let row = row(keys, raw, (id, contact), batch);
         self.count(&row);
         self.counts.located += u64::from(raw.place.is_none() && row.place_id.is_some());
-        let (bucket, rows) = self.visits.rows(key, (raw.start, raw.shard), raw.last_modified);
+        let (bucket, rows) = self.visits.rows(key, (raw.start, raw.shard), version);
         rows.rows.push(row);
         rows.ids.push(InteractionId {
             interaction_id: id,

@@ -1,11 +1,13 @@
 //! What becomes rows of the store only with what other chunks hold: requests and events that become
 //! visits, tables that are joined.
 
+use culprit_model::Label as _;
+
 use super::address::AddressHasher;
 use super::batch::{Batch, Reject};
 use super::events::{HitVisits, MatomoJoin};
-use super::logs::Sessions;
-use super::plan::ReadRows;
+use super::logs::{FieldSet, LogField, Sessions};
+use super::plan::{PlannedSource, ReadRows};
 
 /// What was read and is no row of the store yet.
 #[derive(Debug, Default)]
@@ -14,9 +16,38 @@ pub(super) struct Joins {
     hits: HitVisits,
     matomo: MatomoJoin,
     orphans: Vec<(usize, Reject)>,
+    own_fields: FieldSet,
 }
 
 impl Joins {
+    /// Nothing yet of these sources.
+    pub(super) fn new(sources: &[PlannedSource]) -> Self {
+        let first_ms: Vec<Option<i64>> = sources.iter().map(|source| source.first_ms).collect();
+        Self { sessions: Sessions::new(&first_ms), ..Self::default() }
+    }
+
+    /// What the reader must know of the lines of logs, which were read with these names of fields.
+    pub(super) fn warnings(&self, fields: &[(LogField, String)]) -> Vec<String> {
+        let missing = fields.iter().filter(|(field, _)| !self.own_fields.has(*field));
+        let mut warnings: Vec<String> = missing
+            .map(|(field, name)| {
+                format!("no line has the field `{name}` of `--field {}={name}`", field.word())
+            })
+            .collect();
+        let (repeated, more) = self.sessions.repeated_lines();
+        if repeated > 0 {
+            warnings.push(format!(
+                "{}{} in two files: they count twice in visits. Import files that do not overlap",
+                if more { "at least " } else { "" },
+                match repeated {
+                    1 => "1 line stands".to_owned(),
+                    many => format!("{many} lines stand"),
+                }
+            ));
+        }
+        warnings
+    }
+
     /// Takes the next chunk, of a source that had `rows` rows before it. What of it is known already:
     /// how many rows it had, those that could not be read, and rows of tables.
     pub(super) fn take(&mut self, at: (usize, u64), rows: ReadRows) -> Batch {
@@ -24,6 +55,7 @@ impl Joins {
             ReadRows::Batch(batch) => *batch,
             ReadRows::Requests(requests) => {
                 self.sessions.take(at, &requests);
+                self.own_fields.add_all(requests.own_fields);
                 requests.lines
             }
             ReadRows::Hits(hits) => {

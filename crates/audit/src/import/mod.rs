@@ -21,6 +21,7 @@ mod counts;
 mod detect;
 mod dictionaries;
 mod dry;
+mod duplicates;
 mod events;
 mod gather;
 mod geoip;
@@ -47,6 +48,7 @@ use culprit_model::counted;
 
 use self::address::AddressHasher;
 use self::counts::SourceState;
+use self::duplicates::FileCopy;
 use self::gather::Gatherer;
 use self::geoip::GeoIp;
 use self::joins::Joins;
@@ -127,6 +129,8 @@ pub struct Imported {
     pub format: SourceFormat,
     /// What the reader must know.
     pub warnings: Vec<String>,
+    /// The first row that cannot be read, and why.
+    pub first_reject: Option<String>,
 }
 
 /// Imports sources. The store changes in one step at the end; when anything fails before it, the
@@ -245,7 +249,7 @@ fn read_and_write(
     let base = draft.manifest();
     let store = Store::from_manifest(draft.folder(), base.clone());
     let states = sources.iter().map(|source| SourceState::new(plan.format, source)).collect();
-    let mut joins = Joins::default();
+    let mut joins = Joins::new(sources);
     let mut gatherer = Gatherer::begin(&store, (hasher.clone(), geoip), states)?;
     gatherer.late_ms = options.late_ms;
     let resumed = resume.is_some();
@@ -283,28 +287,48 @@ fn read_and_write(
         return Err(Error::Stopped { resumable: false });
     }
     if plan.format.is_joined() {
-        for visits in joins.finish(hasher) {
-            gatherer.absorb(sources.len() - 1, &visits, draft)?;
-        }
-        for (source, reject) in joins.orphans() {
-            gatherer.reject(source, &reject, 0);
-        }
-        gatherer.sources.iter().try_for_each(|source| check_rejects(options, source))?;
+        finish_joins((&mut joins, &mut gatherer), (options, hasher), draft)?;
     }
     so_far.writing = true;
     progress(so_far);
     let changed = gatherer.write(draft, &store)?;
     if done {
-        let warnings = warnings(options, &gatherer.counts);
+        let mut warnings = warnings(options, &gatherer.counts);
+        warnings.extend(joins.warnings(&options.fields));
+        warnings.extend(plan.copies.iter().map(FileCopy::warning));
+        let first_reject = gatherer.first_reject();
         let (mut counts, format) = (gatherer.counts, plan.format);
         // Rows of a source are numbered from its beginning; what is counted is what this run did.
         counts.rows -= resume.map_or(0, |resume| resume.rows).min(counts.rows);
-        return Ok(Ended::Done(Imported { counts, changed, resumed, format, warnings }));
+        return Ok(Ended::Done(Imported {
+            counts,
+            changed,
+            resumed,
+            format,
+            warnings,
+            first_reject,
+        }));
     }
     let (source, offset) = position;
     let rows = gatherer.sources.get(source).map_or(0, |source| source.rows);
     let base = resume.map_or(base.generation, |resume| resume.base);
     Ok(Ended::Suspended(Resume { plan: identity, source, offset, rows, base }))
+}
+
+/// Takes what became visits, or fitted to nothing, at the end of all sources.
+fn finish_joins(
+    (joins, gatherer): (&mut Joins, &mut Gatherer),
+    (options, hasher): (&ImportOptions, &AddressHasher),
+    draft: &Draft,
+) -> Result<(), Error> {
+    let last = gatherer.sources.len().saturating_sub(1);
+    for visits in joins.finish(hasher) {
+        gatherer.absorb(last, &visits, draft)?;
+    }
+    for (source, reject) in joins.orphans() {
+        gatherer.reject(source, &reject, 0);
+    }
+    gatherer.sources.iter().try_for_each(|source| check_rejects(options, source))
 }
 
 /// What the reader of the store must know.
@@ -319,9 +343,10 @@ fn warnings(options: &ImportOptions, counts: &Counts) -> Vec<String> {
     }
     if counts.late > 0 {
         warnings.push(format!(
-            "{} changed longer before the newest one than `--late` allows. An export that begins at \
-             the watermark would miss such rows",
-            counted(counts.late, "row")
+            "{} changed more than {} before the newest one of the store. An export that begins at the \
+             watermark would miss such rows; `culprit audit refresh --late HOURS` moves its beginning",
+            counted(counts.late, "row"),
+            counted(options.late_ms.max(0).cast_unsigned() / 3_600_000, "hour")
         ));
     }
     if counts.times_skipped > 0 {

@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use twox_hash::XxHash64;
+
 use super::ImportOptions;
 use super::batch::Batch;
 use super::detect::detect;
+use super::duplicates::{FileCopy, take_copies};
 use super::events::{
     Hits, MatomoTable, MatomoTables, TableHeader, read_ga4, read_matomo, read_snowplow,
     table_header,
@@ -131,6 +134,8 @@ pub(crate) struct PlannedSource {
     pub(crate) skip: u64,
     /// The file when the import began.
     pub(crate) file: ReadFile,
+    /// Hash of its first bytes, decompressed.
+    pub(crate) head: u64,
     /// Time of the first request of a log; none for others.
     pub(crate) first_ms: Option<i64>,
 }
@@ -170,6 +175,8 @@ pub(crate) struct Plan {
     /// Shards of the store.
     pub(crate) shards: u32,
     pub(crate) sources: Vec<PlannedSource>,
+    /// Files that are not read: another one has the same content.
+    pub(crate) copies: Vec<FileCopy>,
 }
 
 /// The files of the sources in the order in which they are read: folders are searched, their files
@@ -202,7 +209,9 @@ pub(crate) fn plan(options: &ImportOptions) -> Result<Plan, Error> {
         files.iter().map(|path| reading.planned(path)).collect::<Result<Vec<_>, _>>()?;
     // Logs in the order of their times, so that visits go on from one file to the next.
     sources.sort_by_key(|source| source.first_ms);
-    Ok(Plan { format, shards, sources })
+    // Rows of tables have keys: a second one of a key counts once anyway.
+    let copies = if format.is_joined() { take_copies(&mut sources)? } else { Vec::new() };
+    Ok(Plan { format, shards, sources, copies })
 }
 
 impl ImportOptions {
@@ -281,6 +290,12 @@ fn check(options: &ImportOptions, format: SourceFormat) -> Result<(), Error> {
     Ok(())
 }
 
+/// True unless a source is gone, or is a folder without files. One that cannot be read has some.
+pub(super) fn has_files(path: &Path) -> bool {
+    let mut files = Vec::new();
+    path.exists() && (collect(path, &mut files).is_err() || !files.is_empty())
+}
+
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
     let failed = |error| Error::io("read", path, error);
     if !std::fs::metadata(path).map_err(failed)?.is_dir() {
@@ -317,7 +332,8 @@ impl Reading<'_> {
             ReadRows::Hits(hits) => hits.first_ms(),
             ReadRows::Batch(_) | ReadRows::Matomo(_) => None,
         };
-        Ok(PlannedSource { path: path.to_owned(), framing, reader, skip, file, first_ms })
+        let head = XxHash64::oneshot(0, &head);
+        Ok(PlannedSource { path: path.to_owned(), framing, reader, skip, file, head, first_ms })
     }
 
     /// How a source is read that begins with these bytes: how its rows are told apart, what reads

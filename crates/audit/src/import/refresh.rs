@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use culprit_model::Label as _;
 
-use super::plan::{Plan, PlannedSource, plan};
+use super::plan::{Plan, PlannedSource, has_files, plan};
 use super::{ImportOptions, ImportProgress, Imported, LogField, SourceFormat, import_planned};
 use crate::digests::{StoreDigests, digests};
 use crate::error::Error;
@@ -51,6 +51,8 @@ pub struct Refreshed {
     pub files: u64,
     /// Files that were read.
     pub files_read: u64,
+    /// Files that were read and are not there any more. Their rows stay.
+    pub gone: Vec<String>,
     /// By shard, for sources that say when a row changed.
     pub watermarks: BTreeMap<u32, Watermark>,
     /// Where the store differs from one that is made anew; none without `verify`.
@@ -74,8 +76,10 @@ pub(super) fn remember(draft: &Draft, options: &ImportOptions, plan: &Plan) -> R
         geoip: options.geoip.iter().map(absolute).collect::<Result<_, _>>()?,
     };
     let mut read = Vec::new();
-    for source in &plan.sources {
-        read.push((absolute(&source.path)?.display().to_string(), source.file));
+    let copies = plan.copies.iter().map(|copy| (&copy.path, copy.file));
+    for (path, file) in plan.sources.iter().map(|source| (&source.path, source.file)).chain(copies)
+    {
+        read.push((absolute(path)?.display().to_string(), file));
     }
     draft.change(|next| {
         if !next.imports.contains(&import) {
@@ -107,11 +111,23 @@ pub fn refresh(
         imports: Vec::new(),
         files: 0,
         files_read: 0,
+        gone: store
+            .manifest()
+            .read
+            .keys()
+            .filter(|path| !Path::new(path).exists())
+            .cloned()
+            .collect(),
         watermarks: BTreeMap::new(),
         differences: None,
     };
     for import in &imports {
-        let again = again(import, options, &store)?;
+        let mut again = again(import, options, &store)?;
+        // What is gone was imported, and is named.
+        again.sources.retain(|source| has_files(source));
+        if again.sources.is_empty() {
+            continue;
+        }
         let mut plan = plan(&again)?;
         done.files += plan.sources.len() as u64;
         keep_changed(&mut plan, &store);
@@ -189,8 +205,16 @@ fn made_anew(
         .map_err(|error| Error::io("create a folder in", beside, error))?;
     let path = folder.path().join("store");
     for import in imports {
-        let again = ImportOptions { store: path.clone(), ..again(import, options, store)? };
+        let mut again = ImportOptions { store: path.clone(), ..again(import, options, store)? };
+        again.sources.retain(|source| has_files(source));
+        if again.sources.is_empty() {
+            continue;
+        }
         import_planned(&again, &plan(&again)?, stop, progress)?;
     }
-    digests(&Store::open(&path)?)
+    match Store::open(&path) {
+        // Nothing is left of the sources.
+        Err(Error::NoStore { .. }) => Ok(StoreDigests::default()),
+        opened => digests(&opened?),
+    }
 }

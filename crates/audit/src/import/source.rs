@@ -82,11 +82,20 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>, Error> {
 /// The first bytes of a source, decompressed.
 pub(crate) fn head(path: &Path) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    open(path)?
-        .take(64 << 10)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Error::io("read", path, error))?;
+    open(path)?.take(64 << 10).read_to_end(&mut bytes).map_err(|error| read_failed(path, error))?;
     Ok(bytes)
+}
+
+/// The error of a read. Compressed data that are cut or damaged are the source's fault.
+pub(crate) fn read_failed(path: &Path, error: io::Error) -> Error {
+    let why = match error.kind() {
+        io::ErrorKind::UnexpectedEof => "the file is cut: its compressed data have no end",
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+            "its compressed data are damaged"
+        }
+        _ => return Error::io("read", path, error),
+    };
+    Error::Source { path: path.to_owned(), why: why.to_owned() }
 }
 
 impl Chunks {
@@ -142,7 +151,7 @@ impl Chunks {
         self.rest.reserve(missing);
         let before = self.rest.len();
         let read = self.reader.by_ref().take(missing as u64).read_to_end(&mut self.rest);
-        let read = read.map_err(|error| Error::io("read", &self.path, error))?;
+        let read = read.map_err(|error| read_failed(&self.path, error))?;
         self.digest.write(&self.rest[before..]);
         self.done = read < missing;
         Ok(())

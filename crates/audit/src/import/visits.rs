@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use culprit_model::Row;
-use rustc_hash::FxHashMap;
+use culprit_model::{Row, table};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::batch::Guid;
 use super::index::GuidIndex;
@@ -32,7 +32,41 @@ struct Slot {
     bucket: u32,
     place: u32,
     address: u32,
+    /// Requests of a visit of a log, else 0: they tell two versions of one second apart.
+    requests: u32,
 }
+
+table! {
+    /// What tells versions of one visit apart besides its end.
+    VisitRequests in "traffic" {
+        /// The visit.
+        interaction_id: InteractionKey,
+        /// Its requests.
+        requests: u32,
+    }
+}
+
+/// Of an interaction that nothing is known of.
+const EMPTY: Slot =
+    Slot { last_modified: i64::MIN, bucket: NONE, place: NONE, address: NONE, requests: 0 };
+
+impl Slot {
+    /// Takes the place and the address of an earlier version where this import read none.
+    fn inherit(&mut self, (place, address): LocatedAt) {
+        if self.place == NONE {
+            self.place = place.map_or(NONE, |place| place.0);
+        }
+        if self.address == NONE {
+            self.address = address.map_or(NONE, |one| u32::try_from(one.0).unwrap_or(NONE));
+        }
+    }
+}
+
+/// The place and the address of an interaction.
+type LocatedAt = (Option<PlaceKey>, Option<AddressKey>);
+
+/// When an interaction was changed last, and its requests; 0 for one that is of no log.
+pub(crate) type Version = (Option<i64>, u32);
 
 /// Rows of one day and shard.
 #[derive(Debug, Default)]
@@ -180,7 +214,6 @@ impl Visits {
     pub(crate) fn read(store: &Store) -> Result<Self, Error> {
         let mut all = Self::default();
         let keys = usize::try_from(store.manifest().interaction_keys).unwrap_or(0);
-        let empty = Slot { last_modified: i64::MIN, bucket: NONE, place: NONE, address: NONE };
         for file in store.files(InteractionId::TABLE.name) {
             let matched = file.shard.is_some();
             let place = FilePlace { day: Some(file.day), shard: file.shard, name: None };
@@ -188,10 +221,10 @@ impl Visits {
             for row in store.read_file::<InteractionId>(file)? {
                 let Ok(at) = usize::try_from(row.interaction_id.0) else { continue };
                 if at >= all.slots.len() {
-                    all.slots.resize(at + 1, empty);
+                    all.slots.resize(at + 1, EMPTY);
                 }
                 let last_modified = row.last_modified.map_or(i64::MIN, |time| time.0);
-                let mut slot = Slot { last_modified, bucket, ..empty };
+                let mut slot = Slot { last_modified, bucket, ..EMPTY };
                 all.index.set(number(at), [row.guid_high, row.guid_low]);
                 if !matched {
                     slot.place = row.unmatched_place_id.map_or(NONE, |place| place.0);
@@ -202,8 +235,16 @@ impl Visits {
                 all.slots[at] = slot;
             }
         }
-        all.slots.resize(all.slots.len().max(keys), empty);
+        all.slots.resize(all.slots.len().max(keys), EMPTY);
         all.index.reach(all.slots.len());
+        for file in store.files(VisitRequests::TABLE.name) {
+            for row in store.read_file::<VisitRequests>(file)? {
+                let at = usize::try_from(row.interaction_id.0).ok();
+                if let Some(slot) = at.and_then(|at| all.slots.get_mut(at)) {
+                    slot.requests = row.requests;
+                }
+            }
+        }
         Ok(all)
     }
 
@@ -230,10 +271,14 @@ impl Visits {
     pub(crate) fn key(&mut self, guid: Guid) -> u32 {
         let (key, new) = self.index.key(guid);
         if new {
-            let slot = Slot { last_modified: i64::MIN, bucket: NONE, place: NONE, address: NONE };
-            self.slots.push(slot);
+            self.slots.push(EMPTY);
         }
         key
+    }
+
+    /// True when there is a row of it.
+    pub(crate) fn has_row(&self, key: u32) -> bool {
+        self.slots[key as usize].bucket != NONE
     }
 
     /// How many have a key.
@@ -241,10 +286,13 @@ impl Visits {
         self.slots.len() as u64
     }
 
-    /// Whether a row of this version would be taken in: there is none, or an older one.
-    pub(crate) fn wants(&self, key: u32, last_modified: Option<i64>) -> bool {
+    /// Whether a row of this version would be taken in: there is none, or an older one. A visit of a
+    /// log may go on within the second in which an earlier import saw its end: then it has more
+    /// requests.
+    pub(crate) fn wants(&self, key: u32, (last_modified, requests): Version) -> bool {
         let slot = &self.slots[key as usize];
-        slot.bucket == NONE || last_modified.is_some_and(|time| time > slot.last_modified)
+        let known = (slot.last_modified, slot.requests);
+        slot.bucket == NONE || last_modified.is_some_and(|time| (time, requests) > known)
     }
 
     /// The rows of the day to which an interaction of this version is to be added, after
@@ -253,13 +301,14 @@ impl Visits {
         &mut self,
         key: u32,
         (start, shard): (Option<i64>, u32),
-        last_modified: Option<i64>,
+        (last_modified, requests): Version,
     ) -> (u32, &mut VisitRows) {
         let day = start.map(|ms| ms.div_euclid(DAY_MS));
         let at = self.bucket(FilePlace { day: Some(day), shard: Some(shard), name: None });
         let slot = &mut self.slots[key as usize];
         let before = std::mem::replace(&mut slot.bucket, at);
         slot.last_modified = last_modified.unwrap_or(i64::MIN);
+        slot.requests = requests;
         if before != NONE && before != at {
             let old = &mut self.buckets[before as usize];
             old.gone.push(u64::from(key));
@@ -312,6 +361,10 @@ impl Visits {
 
     /// Writes the files of the days that changed. True when there is one.
     pub(crate) fn write(&mut self, draft: &Draft, store: &Store) -> Result<bool, Error> {
+        let moved = moved_facts(&self.buckets, store)?;
+        for (key, facts) in moved {
+            self.slots[key as usize].inherit(facts);
+        }
         let mut work = Vec::new();
         for bucket in self.buckets.iter_mut().filter(|bucket| bucket.touched) {
             let memory = take_memory(bucket);
@@ -356,6 +409,22 @@ impl Visits {
         };
         self.slots.iter().zip(0..).filter_map(row).collect()
     }
+}
+
+/// Where the store's rows of interactions are that went to another day. A facet is not exported
+/// again when only the interaction changed, so its place stays.
+fn moved_facts(buckets: &[Bucket], store: &Store) -> Result<Vec<(u32, LocatedAt)>, Error> {
+    let mut moved = Vec::new();
+    for bucket in buckets.iter().filter(|bucket| !bucket.gone.is_empty()) {
+        let gone: FxHashSet<u64> = bucket.gone.iter().copied().collect();
+        for row in read_stored::<InteractionRow>(store, &bucket.place)? {
+            let key = row.interaction_id.0;
+            if gone.contains(&key) {
+                moved.push((u32::try_from(key).unwrap_or(NONE), (row.place_id, row.address_id)));
+            }
+        }
+    }
+    Ok(moved)
 }
 
 /// Marks the row in memory of an interaction as replaced, if there is one.
@@ -404,6 +473,11 @@ fn merge(
         layers.push(VisitRows::read_part(&draft.parts(), *part)?);
     }
     layers.push(memory);
+    let stored: FxHashMap<InteractionKey, LocatedAt> = layers[0]
+        .rows
+        .iter()
+        .map(|row| (row.interaction_id, (row.place_id, row.address_id)))
+        .collect();
     layers.retain(|layer| layer.len() > 0);
     if layers.len() > 1 || !bucket.gone.is_empty() {
         let mut latest: FxHashMap<InteractionKey, usize> = FxHashMap::default();
@@ -425,6 +499,10 @@ fn merge(
         let slot = usize::try_from(row.interaction_id.0).ok().and_then(|at| slots.get(at));
         let Some(slot) = slot else { continue };
         let before = (row.place_id, row.address_id);
+        if let Some((place, address)) = stored.get(&row.interaction_id) {
+            row.place_id = row.place_id.or(*place);
+            row.address_id = row.address_id.or(*address);
+        }
         if slot.place != NONE {
             row.place_id = Some(PlaceKey(slot.place));
         }

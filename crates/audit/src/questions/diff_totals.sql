@@ -2,7 +2,7 @@
 --
 -- robot bigint: 1 for a user agent that was judged a robot, else 0.
 -- visits bigint: Interactions.
--- contacts bigint: Distinct contacts.
+-- contacts bigint: Distinct contacts that the source has a row for.
 -- pages bigint: Page views.
 -- single bigint: Interactions with at most one page.
 -- converted bigint: Interactions with a goal or an outcome.
@@ -21,12 +21,13 @@ WITH of_contacts AS (
   GROUP BY CASE WHEN i.ua_id IN (:robots) THEN 1 ELSE 0 END, i.contact_id
 )
 SELECT
-  robot,
-  sum(visits) AS visits,
-  count(*) AS contacts,
-  sum(pages) AS pages,
-  sum(single) AS single,
-  sum(converted) AS converted,
-  sum(raw_bytes) AS raw_bytes
-FROM of_contacts
-GROUP BY robot
+  o.robot,
+  sum(o.visits) AS visits,
+  sum(CASE WHEN c.recorded THEN 1 ELSE 0 END) AS contacts,
+  sum(o.pages) AS pages,
+  sum(o.single) AS single,
+  sum(o.converted) AS converted,
+  sum(o.raw_bytes) AS raw_bytes
+FROM (SELECT contact_id, recorded FROM contacts) c
+RIGHT JOIN of_contacts o ON c.contact_id = o.contact_id
+GROUP BY o.robot

@@ -49,6 +49,7 @@ questions! {
     "cap_owners",
     "impact_days",
     "impact_contacts",
+    "impact_facets",
     "diff_totals",
     "diff_agents",
     "diff_places",

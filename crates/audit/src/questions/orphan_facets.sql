@@ -1,7 +1,7 @@
 -- Facets without their owner (O3).
 --
 -- owner_kind text: contact or interaction.
--- facets bigint: All facets of such owners.
+-- facets bigint: All facets of such owners; events are part of an interaction's row.
 -- orphans bigint: Those whose owner has no row.
 -- orphan_bytes bigint (bytes): Their text in UTF-8.
 WITH of_contacts AS (
@@ -13,7 +13,9 @@ WITH of_contacts AS (
 of_visits AS (
   SELECT owner_id, count(*) AS facets, sum(bytes_utf8) AS bytes
   FROM facets
-  WHERE owner_kind = 'interaction'
+  WHERE owner_kind = 'interaction' AND facet_key NOT IN (
+    SELECT term_id FROM terms WHERE text = 'Events'
+  )
   GROUP BY owner_id
 ),
 owned AS (

@@ -1,7 +1,7 @@
 -- As orphan_facets, with the totals from the store's sums: without labels.
 --
 -- owner_kind text: contact or interaction.
--- facets bigint: All facets of such owners.
+-- facets bigint: All facets of such owners; events are part of an interaction's row.
 -- orphans bigint: Those whose owner has no row.
 -- orphan_bytes bigint (bytes): Their text in UTF-8.
 WITH gone AS (
@@ -26,6 +26,9 @@ kinds AS (
   UNION ALL
   SELECT owner_kind, CAST(r.facets AS BIGINT)
   FROM rollup_facets r
+  WHERE owner_kind = 'contact' OR facet_key NOT IN (
+    SELECT term_id FROM terms WHERE text = 'Events'
+  )
 ),
 totals AS (
   SELECT owner_kind, sum(facets) AS facets

@@ -30,6 +30,8 @@ pub struct Published {
     pub rows_by_shard_threshold: Option<u64>,
     /// Rows that the threshold of the sum keeps.
     pub rows: u64,
+    /// True where such a query can be asked: a log has no facets, so no InteractionsCache.
+    pub is_possible: bool,
 }
 
 pub(super) fn published(
@@ -52,6 +54,7 @@ pub(super) fn published(
         own_sessions: rows.iter().map(|row| row.sessions + row.robots_excluded).sum(),
         rows_by_shard_threshold: (least > 1).then(|| kept(per_shard, least, shards)),
         rows: rows.len() as u64,
+        is_possible: run.store.has("facets"),
     })
 }
 

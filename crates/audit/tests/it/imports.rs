@@ -163,6 +163,36 @@ fn the_newer_version_of_a_row_replaces_the_older_with_all_that_belongs_to_it() {
     assert_eq!(std::fs::read_dir(folder.path().join("store/interactions")).unwrap().count(), 1);
 }
 
+/// An export of changed rows has no facet that did not change.
+#[test]
+fn a_newer_interaction_keeps_the_place_of_its_facet() {
+    let folder = tempfile::tempdir().unwrap();
+    let version = |changed: u32, day: u32| {
+        interaction(
+            1,
+            &format!(
+                "\"LastModified\":\"2026-05-{changed:02}\",\"StartDateTime\":\"2026-05-{day:02}T01:00:00Z\""
+            ),
+        )
+    };
+    let place = "{\"InteractionId\":\"00000000-0000-4000-8000-000000000001\",\"FacetKey\":\"IpInfo\",\
+                 \"FacetData\":{\"City\":\"Dnipro\",\"IpAddress\":\"192.0.2.1\"}}";
+    let (_, store) = of_lines(folder.path(), &[&version(1, 1), place]);
+    let located = |store: &Store| {
+        let rows = store.read::<InteractionRow>().unwrap();
+        rows.iter()
+            .map(|row| (row.place_id.is_some(), row.address_id.is_some()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(located(&store), [(true, true)]);
+    // On the same day, and on another one.
+    for (changed, day) in [(2, 1), (3, 7)] {
+        let (imported, store) = of_lines(folder.path(), &[&version(changed, day)]);
+        assert_eq!((imported.counts.interactions, imported.counts.replaced), (1, 1));
+        assert_eq!(located(&store), [(true, true)], "day {day}");
+    }
+}
+
 #[test]
 fn damage_is_kept_apart_and_named() {
     let folder = tempfile::tempdir().unwrap();

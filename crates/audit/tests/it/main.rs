@@ -16,6 +16,7 @@ mod geoip;
 mod hostile;
 mod imported;
 mod imports;
+mod log_files;
 mod mixtures;
 mod mmdb;
 mod oracle;

@@ -119,7 +119,7 @@ fn a_store_with_other_rows_than_its_sources_is_found() {
     assert!(
         differences
             .iter()
-            .any(|line| line.starts_with("interactions ") && line.contains("2 rows against 1")),
+            .any(|line| line.starts_with("interactions ") && line.contains("2 rows, made anew 1")),
         "{differences:?}"
     );
 }

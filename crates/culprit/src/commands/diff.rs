@@ -109,7 +109,10 @@ fn common_metric(
     (before, after): &(Runs, Runs),
 ) -> Result<Option<(Metric, String)>, Failure> {
     let kinds: BTreeSet<SideMetric> = before.kinds.union(&after.kinds).copied().collect();
-    if kinds.len() < 2 {
+    // A folder of tables does not say whose run time it has.
+    let known = kinds.iter().filter(|kind| kind.metric != Metric::Run || kind.subject.is_some());
+    if kinds.len() < 2 || (kinds.iter().all(|kind| kind.metric == Metric::Run) && known.count() < 2)
+    {
         return Ok(None);
     }
     let of = |runs: &Runs| {

@@ -66,9 +66,9 @@ fn tables(args: &ExportArgs, output: &mut Output) -> Result<Outcome, Failure> {
         output.document(&StoreDocument::new(store, &counts))?;
     } else {
         output.say(&format!(
-            "{}: {} recordings, {} rows of {} stacks",
+            "{}: {}, {} rows of {} stacks",
             store.display(),
-            counts.recordings,
+            culprit_model::counted(counts.recordings as u64, "recording"),
             counts.samples,
             counts.stacks
         ));

@@ -1,5 +1,7 @@
 //! Which files of a folder are recordings, and work on all of them.
 
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,6 +51,54 @@ pub(crate) fn listed(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
+/// Warns of files with the same content: both count. Only files of one size are read.
+pub(crate) fn warn_of_copies(files: &[PathBuf], output: &Output) {
+    let mut sizes: BTreeMap<u64, Vec<&PathBuf>> = BTreeMap::new();
+    for path in files {
+        let Ok(found) = std::fs::metadata(path) else { continue };
+        sizes.entry(found.len()).or_default().push(path);
+    }
+    let mut copies = Vec::new();
+    for alike in sizes.values().filter(|alike| alike.len() > 1) {
+        let mut first: HashMap<Vec<u8>, &PathBuf> = HashMap::new();
+        for path in alike {
+            // One that cannot be read is named elsewhere.
+            let Ok(hash) = content_hash(path) else { continue };
+            match first.get(&hash) {
+                Some(of) => copies.push((*path, *of)),
+                None => {
+                    first.insert(hash, path);
+                }
+            }
+        }
+    }
+    if copies.is_empty() {
+        return;
+    }
+    let mut text = "warning: files with the same content count as two recordings\n".to_owned();
+    for (path, of) in copies.iter().take(NAMED) {
+        text.push_str(&format!("  {} is a copy of {}\n", path.display(), of.display()));
+    }
+    if copies.len() > NAMED {
+        text.push_str(&format!("  {} more\n", copies.len() - NAMED));
+    }
+    output.warn(&text);
+}
+
+/// Hash of a file's bytes.
+fn content_hash(path: &Path) -> std::io::Result<Vec<u8>> {
+    use sha2::Digest as _;
+    let (mut file, mut hash) = (std::fs::File::open(path)?, sha2::Sha256::new());
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        let read = file.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(hash.finalize().to_vec());
+        }
+        hash.update(&buffer[..read]);
+    }
+}
+
 /// The recordings of a folder that can be opened; the others are named on stderr.
 ///
 /// # Errors
@@ -62,6 +112,7 @@ pub(crate) fn readable(folder: &Path, output: &Output) -> Result<Vec<PathBuf>, F
         }
     }
     warn(&left_out, files.len(), output);
+    warn_of_copies(&files, output);
     if files.is_empty() { Err(nothing_left(folder, &left_out)) } else { Ok(files) }
 }
 

@@ -89,6 +89,7 @@ pub(crate) fn find(
     output: &Output,
 ) -> Result<FleetFindings, Failure> {
     let files = files::listed(folder)?;
+    files::warn_of_copies(&files, output);
     load::query(filter)?;
     let parts = files::in_pieces(&files, output, |files, step| {
         let mut part = Part::default();

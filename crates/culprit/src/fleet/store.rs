@@ -68,6 +68,7 @@ pub(crate) fn write_store(
             .hint("a store is written whole: remove it, or give another name"));
     }
     let recordings = files::listed(folder)?;
+    files::warn_of_copies(&recordings, output);
     let filter = selection(given);
     load::query(&filter)?;
     let parts = files::in_pieces(&recordings, output, |files, step| {

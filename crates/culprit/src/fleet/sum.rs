@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use culprit_engine::calls::select;
 use culprit_engine::fleet::Fleet;
 use culprit_engine::run_time::{RunSubject, RunTime};
-use culprit_model::{Filter, Loss, Meta, Metric, Nanos, Recording, Root, Rung};
+use culprit_model::{Filter, Loss, Meta, Metric, Nanos, Recording, Root, Rung, counted};
 
 use super::files::{self, LeftOut};
 use super::key::FleetKey;
@@ -128,6 +128,7 @@ pub(crate) fn add_up(
     output: &Output,
 ) -> Result<(Recording, FleetFacts), Failure> {
     let files = files::listed(folder)?;
+    files::warn_of_copies(&files, output);
     let filter = selection(given);
     load::query(&filter)?;
     let parts = files::in_pieces(&files, output, |files, step| {
@@ -187,7 +188,7 @@ fn chosen(
     };
     let recording = Recording {
         meta: Meta {
-            command: vec![format!("{} recordings", sum.recordings)],
+            command: vec![counted(sum.recordings as u64, "recording")],
             place: folder.display().to_string(),
             wall: sum.wall,
             rung: Rung::Imported,

@@ -241,7 +241,7 @@ fn sum(
     };
     let recording = Recording {
         meta: Meta {
-            command: vec![format!("{recordings} recordings")],
+            command: vec![culprit_model::counted(recordings as u64, "recording")],
             place: folder.display().to_string(),
             rung: Rung::Imported,
             ..Meta::default()

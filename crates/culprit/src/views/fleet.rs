@@ -1,6 +1,6 @@
 //! What is particular to folders of recordings: their groups, and findings added up.
 
-use culprit_model::{Label as _, Metric};
+use culprit_model::{Label as _, Metric, counted};
 use culprit_report::html::function_of;
 
 use super::{share, value};
@@ -40,8 +40,9 @@ pub(crate) fn fleet_findings_text(
     output: &Output,
 ) -> String {
     let mut text = output.paint().faint(&format!(
-        "findings of {} recordings, shares of {} of measured time",
-        all.recordings, all.whole
+        "findings of {}, shares of {} of measured time",
+        counted(all.recordings as u64, "recording"),
+        all.whole
     )) + "\n";
     if all.findings.is_empty() {
         text.push_str(
@@ -54,8 +55,11 @@ pub(crate) fn fleet_findings_text(
         let severity = format!("{:<6}", found.worst.severity.word());
         let cost = percent(share(found.cost.0, all.whole.0));
         let facts = format!(
-            "{} · {}, {cost} · in {} of {} recordings",
-            found.worst.id, found.cost, found.recordings, all.recordings
+            "{} · {}, {cost} · in {} of {}",
+            found.worst.id,
+            found.cost,
+            found.recordings,
+            counted(all.recordings as u64, "recording")
         );
         text.push_str(&format!(
             "{rank:>2}. {} {}\n",
@@ -85,7 +89,7 @@ fn body(found: &FleetFinding, by: Option<&str>, output: &Output) -> String {
     }
     if let Some(by) = by {
         let group = |(name, cost, recordings): &(String, culprit_model::Nanos, usize)| {
-            format!("{name} {cost} ({recordings} recordings)")
+            format!("{name} {cost} ({})", counted(*recordings as u64, "recording"))
         };
         let mut groups: Vec<String> = found.groups.iter().take(GROUPS).map(group).collect();
         if found.groups.len() > GROUPS {

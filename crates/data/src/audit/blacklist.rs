@@ -2,6 +2,7 @@
 
 use culprit_audit::robots::GroupBy;
 use culprit_audit::{BlacklistEntry, BlacklistReport, Leak, blacklist};
+use culprit_model::counted;
 use serde_json::{Value, json};
 
 use super::question::{Recognition, failure, open, put_json_of, put_of, text};
@@ -16,8 +17,13 @@ use crate::output::Talk;
 /// # Errors
 /// When the store or the list cannot be read, or a question cannot be answered.
 pub(super) fn run(args: &AuditBlacklistArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
-    let store = open(&args.store, talk)?;
+    // What a clean-up labelled came in all the same.
+    let store = open(&args.store, talk)?.with_labelled();
     let list = text(&args.list)?;
+    if list.contains('\0') {
+        return Err(Failure::bad_input(format!("`{}` is no text", args.list.display()))
+            .hint("give a configuration with `excludedUserAgents`, or one user agent a line"));
+    }
     // The list itself is what is examined, so it is none of the lists that judge.
     let how = RobotArgs {
         preset: "balanced".to_owned(),
@@ -28,6 +34,10 @@ pub(super) fn run(args: &AuditBlacklistArgs, json: bool, talk: &Talk) -> Result<
     let robots = Recognition::read(&how, talk)?.judge(&store, GroupBy::UserAgent)?;
     let name = args.list.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
     let report = blacklist(&store, &name, &list, &robots).map_err(failure)?;
+    if report.entries.is_empty() {
+        return Err(Failure::bad_input(format!("`{}` has no user agent", args.list.display()))
+            .hint("give a configuration with `excludedUserAgents`, or one user agent a line"));
+    }
     if json {
         return put_json_of(&store, document(&report), talk);
     }
@@ -46,8 +56,17 @@ fn entry_table(report: &BlacklistReport) -> String {
     let row = |entry: &BlacklistEntry| {
         let leaked: u64 = entry.leaks.iter().map(|leak| leak.interactions).sum();
         let mut remarks = Vec::new();
-        if entry.is_dead() {
-            remarks.push("dead: nothing stored is like it".to_owned());
+        if let Some(line) = entry.doubles {
+            remarks.push(format!("the same as line {line}"));
+        } else if entry.is_unseen() {
+            remarks.push("no visit stored is like it: it works, or is not needed".to_owned());
+        }
+        if entry.has_twin && entry.doubles.is_none() {
+            remarks.push("the stored spelling is another entry".to_owned());
+        }
+        if entry.begins > 0 {
+            let stored = counted(entry.begins, "stored user agent");
+            remarks.push(format!("misses {stored} with more text behind it"));
         }
         let differs = entry.leaks.iter().map(|leak| format!("leak by {}", leak.differs));
         remarks.extend(differs);
@@ -79,7 +98,9 @@ fn document(report: &BlacklistReport) -> Value {
             "line": entry.line,
             "user_agent": entry.text,
             "exact": entry.exact,
-            "dead": entry.is_dead(),
+            "unseen": entry.is_unseen(),
+            "doubles": entry.doubles,
+            "begins": entry.begins,
             "leaks": entry.leaks.iter().map(leak).collect::<Vec<_>>(),
             "people": entry.people,
         })

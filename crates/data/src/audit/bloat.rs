@@ -15,6 +15,10 @@ use crate::audit_args::{AuditBloatArgs, AuditCapArgs};
 use crate::failure::Failure;
 use crate::output::Talk;
 
+/// What values and bytes of paths are of.
+pub(super) const ALL_READ: &str = "Values and bytes of paths are of all rows that imports read, also of \
+                                   rows that were replaced, removed or labelled since.";
+
 /// Runs `bloat`.
 ///
 /// # Errors
@@ -146,14 +150,15 @@ fn bloat_text(report: &BloatReport, top: usize, unit: &str) -> String {
     let paths: Vec<Vec<String>> = texts
         .take(top)
         .map(|path| {
-            [vec![path.path.clone()], sizes_row(&path.sizes, unit), vec![size(path.repeated_bytes)]]
-                .concat()
+            let repeated = path.repeated_bytes.map_or_else(|| "-".to_owned(), size);
+            [vec![path.path.clone()], sizes_row(&path.sizes, unit), vec![repeated]].concat()
         })
         .collect();
     text.push('\n');
     let mut path_headings = headings(&["path of texts"]);
     path_headings.push("repeated");
     text.push_str(&table(&path_headings, &paths));
+    text.push_str(&format!("{ALL_READ}\n"));
     let values = report.top.iter().map(|value| {
         let dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
         let owner = format!("{} {}", value.owner.0, value.owner.1);
@@ -278,7 +283,7 @@ fn guards_head(report: &CapReport) -> String {
 fn cap_text(report: &CapReport) -> String {
     let asked = &report.asked;
     let mut text = format!(
-        "A limit of {} bytes for `{}` cuts {} of {}, of {}, and saves {} of {}.\n\n",
+        "A limit of {} bytes for `{}` cuts {} of {}, of {}, and saves {} of {}.\n{ALL_READ}\n\n",
         asked.limit,
         report.path,
         asked.cut,

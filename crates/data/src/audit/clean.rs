@@ -4,7 +4,7 @@ use std::path::Path;
 
 use culprit_audit::Store;
 use culprit_audit::clean::{
-    ApplyOptions, CleanLevel, Guard, Outcome, Plan, PlanOptions, PlannedTarget, Selection,
+    ApplyOptions, CleanLevel, Dsn, Guard, Outcome, Plan, PlanOptions, PlannedTarget, Selection,
     agents_of, agents_with, apply_labels, apply_postgres, apply_rebuild, make_plan, status,
     undo_labels, undo_postgres, undo_rebuild, verify_postgres,
 };
@@ -20,6 +20,7 @@ use super::{failure as store_failure, stop_flag};
 use crate::audit_args::AuditCleanArgs;
 use crate::audit_args::clean_args::{
     CleanAction, CleanApplyArgs, CleanPlanArgs, CleanUndoArgs, CleanVerifyArgs, ConsentArgs,
+    TargetArgs,
 };
 use crate::failure::Failure;
 use crate::output::Talk;
@@ -121,8 +122,19 @@ fn selection(args: &CleanPlanArgs, talk: &Talk) -> Result<Selection, Failure> {
     Ok(selection)
 }
 
+/// The database of a plan that has one.
+fn target_of(plan: &Plan, database: &TargetArgs) -> Result<Vec<Dsn>, Failure> {
+    if let (Some(target), true) = (&plan.target, database.against.is_empty()) {
+        let servers = target.servers.join(", ");
+        return Err(Failure::bad_input("the plan is for a database, and none is named")
+            .hint(format!("name it with `--against DSN`: the plan was made for {servers}")));
+    }
+    dsns(&database.against, database.password_file.as_deref())
+}
+
 fn verify(args: &CleanVerifyArgs, json: bool) -> Result<(), Failure> {
-    let dsns = dsns(&args.database.against, args.database.password_file.as_deref())?;
+    let plan = status(&args.plan).map_err(|error| failure(&error))?.plan;
+    let dsns = target_of(&plan, &args.database)?;
     let found = verify_postgres(&args.plan, &dsns, now_ms()).map_err(|error| failure(&error))?;
     if json {
         return put_json(&text::verified_json(&found));
@@ -160,10 +172,10 @@ fn apply(args: &CleanApplyArgs, json: bool) -> Result<(), Failure> {
     let limits = limits(args.consent.memory);
     let allowed = allowed(&args.consent);
     let outcome = match level_of(&plan) {
-        CleanLevel::Label => apply_labels(&args.plan, limits),
+        CleanLevel::Label => apply_labels(&args.plan, (&allowed, now_ms()), limits),
         CleanLevel::Store => apply_rebuild(&args.plan, &allowed, now_ms(), limits),
         CleanLevel::Source => {
-            let dsns = dsns(&args.database.against, args.database.password_file.as_deref())?;
+            let dsns = target_of(&plan, &args.database)?;
             let options = ApplyOptions {
                 backup: args.backup.as_deref(),
                 rows_per_second: args.max_rows_per_second,
@@ -183,11 +195,7 @@ fn apply(args: &CleanApplyArgs, json: bool) -> Result<(), Failure> {
     print_outcome(&plan, outcome.map_err(|error| failure(&error))?, json)
 }
 
-fn options<'a>(
-    dsns: &'a [culprit_audit::clean::Dsn],
-    allowed: &'a [Guard],
-    consent: &ConsentArgs,
-) -> ApplyOptions<'a> {
+fn options<'a>(dsns: &'a [Dsn], allowed: &'a [Guard], consent: &ConsentArgs) -> ApplyOptions<'a> {
     ApplyOptions {
         dsns,
         allowed,
@@ -219,10 +227,10 @@ fn undo(args: &CleanUndoArgs, json: bool) -> Result<(), Failure> {
     };
     let limits = limits(args.consent.memory);
     let outcome = match level_of(&plan) {
-        CleanLevel::Label => undo_labels(&args.plan, limits),
-        CleanLevel::Store => undo_rebuild(&args.plan, limits),
+        CleanLevel::Label => undo_labels(&args.plan, now_ms(), limits),
+        CleanLevel::Store => undo_rebuild(&args.plan, now_ms(), limits),
         CleanLevel::Source => {
-            let dsns = dsns(&args.database.against, args.database.password_file.as_deref())?;
+            let dsns = target_of(&plan, &args.database)?;
             let allowed = allowed(&args.consent);
             let options = options(&dsns, &allowed, &args.consent);
             let stop = stop_flag()?;

@@ -8,6 +8,7 @@ use culprit_model::counted;
 use culprit_report::size;
 use serde_json::{Value, json};
 
+use super::refresh::moment;
 use super::text::{SCHEMA, table};
 
 /// Days and rows that are printed; the documents have all.
@@ -102,8 +103,22 @@ pub(super) fn way_back(plan: &Plan, folder: &Path) -> String {
     )
 }
 
-/// The command that carries a plan out.
+/// The command that carries a plan out, and the guards that stop it.
 pub(super) fn next_step(plan: &Plan, folder: &Path) -> String {
+    let stops = plan.guards.iter().filter(|guard| !guard.passed && plan.level != "label");
+    let stops: Vec<String> = stops.map(|guard| format!("`{}`", guard.guard)).collect();
+    match stops.is_empty() {
+        true => command(plan, folder),
+        false => format!(
+            "{} {}: make another plan, or add `--allow GUARD` for each\n{}",
+            if stops.len() == 1 { "This guard stops it:" } else { "These guards stop it:" },
+            stops.join(", "),
+            command(plan, folder)
+        ),
+    }
+}
+
+fn command(plan: &Plan, folder: &Path) -> String {
     let folder = folder.display();
     match (plan.level.as_str(), &plan.target) {
         ("source", None) => {
@@ -136,6 +151,19 @@ pub(super) fn status(status: &Status) -> String {
         counted(status.plan.counts.interactions, "interaction"),
         counted(status.plan.counts.contacts, "contact")
     );
+    text.push_str(&match status.at_ms {
+        Some(at) => format!("State: {}. Last step: {} UTC\n", status.state, moment(at)),
+        None => format!("State: {}\n", status.state),
+    });
+    if let Some(kept) = &status.kept {
+        text.push_str(&format!("The old store is `{}`\n", kept.display()));
+    }
+    if let Some(left) = &status.left_over {
+        text.push_str(&format!(
+            "A run that was killed left `{}`: `apply` goes on, `undo` removes it\n",
+            left.display()
+        ));
+    }
     if batches.all > 0 {
         text.push_str(&format!(
             "{}: {} deleted, {} put back, {} interrupted, {} not begun\n",
@@ -161,6 +189,10 @@ pub(super) fn status_json(status: &Status) -> Value {
         "schema": SCHEMA,
         "confirm": confirmation(&status.plan),
         "level": status.plan.level,
+        "state": status.state.to_string(),
+        "at_ms": status.at_ms,
+        "kept": status.kept.as_ref().map(|path| path.display().to_string()),
+        "left_over": status.left_over.as_ref().map(|path| path.display().to_string()),
         "batches": {
             "all": batches.all,
             "deleted": batches.committed,
@@ -227,8 +259,12 @@ pub(super) fn verified_json(found: &Verified) -> Value {
 
 /// What was deleted.
 pub(super) fn applied(done: &Applied) -> String {
+    let before = match done.batches {
+        0 => "Nothing was left to do. What earlier runs did:\n",
+        _ => "",
+    };
     format!(
-        "{}{}Keys without rows in the source: expected {}, seen {}.\n",
+        "{before}{}{}Keys without rows in the source: expected {}, seen {}.\n",
         rows("deleted from", &done.rows),
         skipped(&done.skipped),
         done.expected_gone,
@@ -257,6 +293,15 @@ pub(super) fn undone(done: &Undone) -> String {
             "{} not put back: other rows have the keys now\n",
             counted(done.kept, "archived row")
         ));
+        for (table, key) in done.kept_rows.iter().take(SHOWN) {
+            text.push_str(&format!("  {key}  {table}\n"));
+        }
+        if done.kept > SHOWN as u64 {
+            text.push_str(&format!(
+                "  and {} more: `--json` has the first 1,000\n",
+                done.kept - SHOWN as u64
+            ));
+        }
     }
     let batches = counted(done.batches, "batch");
     text.push_str(&format!("{batches} put back, {} still deleted.\n", done.left));
@@ -265,12 +310,15 @@ pub(super) fn undone(done: &Undone) -> String {
 
 /// What was put back, as a document.
 pub(super) fn undone_json(done: &Undone) -> Value {
+    let kept = done.kept_rows.iter().map(|(table, key)| json!({"table": table, "key": key}));
+    let kept: Vec<Value> = kept.collect();
     json!({
         "schema": SCHEMA,
         "level": "source",
         "batches": done.batches,
         "rows": done.rows,
         "kept": done.kept,
+        "kept_rows": kept,
         "left": done.left,
     })
 }

@@ -73,7 +73,7 @@ fn name(args: &StoreArgs, days: Option<&Days>) -> String {
 fn diff_text(names: &[String; 2], report: &DiffReport, limit: usize) -> String {
     let (before, after) = (&report.before, &report.after);
     let mut rows = vec![
-        counted("visits", (before.all.visits, after.all.visits)),
+        counted("visits with robots", (before.all.visits, after.all.visits)),
         counted("visits without robots", (before.people.visits, after.people.visits)),
     ];
     if let (Some(before_days), Some(after_days)) = (before.days, after.days)
@@ -86,26 +86,34 @@ fn diff_text(names: &[String; 2], report: &DiffReport, limit: usize) -> String {
     rows.extend([
         counted("contacts without robots", (before.contacts, after.contacts)),
         measured(
-            "pages a visit",
+            "pages a visit without robots",
             (before.people.pages_mean(), after.people.pages_mean()),
             |mean| format!("{mean:.2}"),
         ),
-        measured("visits with one page", both(report, |sums| sums.people.single_share()), percent),
-        measured("conversion", both(report, |sums| sums.people.conversion()), percent),
+        measured(
+            "visits with one page without robots",
+            both(report, |sums| sums.people.single_share()),
+            percent,
+        ),
+        measured(
+            "conversion without robots",
+            both(report, |sums| sums.people.conversion()),
+            percent,
+        ),
         measured("share of robots", both(report, robot_share), percent),
     ]);
     let bytes = |totals: &DiffTotals| totals.all.raw_bytes;
     rows.push(vec![
-        "storage of the visits".to_owned(),
+        "rows of the visits with robots".to_owned(),
         size(bytes(before)),
         size(bytes(after)),
         change((bytes(before), bytes(after))),
     ]);
     let mut text = format!("before: {}\nafter:  {}\n\n", names[0], names[1]);
     text.push_str(&table(&["", "before", "after", "change"], &rows));
-    text.push_str(&group_table("user agent", &report.agents, limit));
+    text.push_str(&group_table("user agent (visits with robots)", &report.agents, limit));
     if let Some(places) = &report.places {
-        text.push_str(&group_table("place", places, limit));
+        text.push_str(&group_table("place (visits with robots)", places, limit));
     }
     text
 }
@@ -160,7 +168,7 @@ fn group_table(what: &str, groups: &[DiffGroup], limit: usize) -> String {
     };
     let rows: Vec<Vec<String>> = changed[..shown].iter().map(row).collect();
     if rows.is_empty() {
-        return format!("\nVisits are the same for each {what}.\n");
+        return format!("\nVisits are the same: {what}.\n");
     }
     let mut text = format!("\n{}", table(&["before", "after", "change", "", what], &rows));
     if shown < changed.len() {

@@ -61,8 +61,13 @@ pub(crate) fn run(args: &AuditImportArgs, json: bool, talk: &Talk) -> Result<(),
         talk.warn(&format!("warning: {warning}\n"));
     }
     if imported.counts.rejected > 0 {
+        let first = imported.first_reject.as_deref().unwrap_or("unknown");
+        let reasons = match imported.changed {
+            true => "the table `rejects` has them with reasons".to_owned(),
+            false => format!("first {first}"),
+        };
         talk.warn(&format!(
-            "{} of {} cannot be read: the table `rejects` has them with reasons\n",
+            "{} of {} cannot be read: {reasons}\n",
             imported.counts.rejected,
             counted(imported.counts.rows, "row")
         ));
@@ -181,6 +186,15 @@ pub(super) fn unchanged(imported: &Imported) -> String {
     counted(imported.counts.unchanged, noun)
 }
 
+/// The interactions that were new or newer, and how many of them replaced an older version.
+pub(super) fn interactions(imported: &Imported) -> String {
+    let all = counted(imported.counts.interactions, "interaction");
+    match imported.counts.replaced {
+        0 => all,
+        replaced => format!("{all} ({replaced} replaced)"),
+    }
+}
+
 pub(super) fn show(at: ImportProgress) {
     let mib = |bytes: u64| bytes >> 20;
     let text = if at.writing {
@@ -209,7 +223,7 @@ fn text(args: &AuditImportArgs, imported: &Imported) -> Result<String, Error> {
     let mut text = format!(
         "{} read. New: {}, {}, {}, {}\n",
         counted(counts.rows, "row"),
-        counted(counts.interactions, "interaction"),
+        interactions(imported),
         counted(counts.page_views, "page view"),
         counted(counts.contacts, "contact"),
         counted(counts.facets, "facet")
@@ -241,7 +255,10 @@ fn text(args: &AuditImportArgs, imported: &Imported) -> Result<String, Error> {
         text.push_str(&format!("{} {what}\n", counted(*count, noun)));
     }
     if !imported.changed {
-        text.push_str("Nothing is new: the store is as it was.\n");
+        text.push_str(match Store::open(&args.output) {
+            Ok(_) => "Nothing is new: the store is as it was.\n",
+            Err(_) => "Nothing was imported: no store was made.\n",
+        });
         return Ok(text);
     }
     let store = Store::open(&args.output)?;

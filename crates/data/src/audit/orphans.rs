@@ -39,9 +39,9 @@ pub(super) fn run(args: &AuditOrphansArgs, json: bool, talk: &Talk) -> Result<()
         row(
             "O2",
             report.unrecorded,
-            report.contacts,
+            report.contacts + report.unrecorded,
             format!(
-                "contacts that only interactions name, with {}",
+                "contacts without a row of their own, named by {}",
                 counted(report.unrecorded_visits, "interaction")
             ),
         ),

@@ -42,6 +42,11 @@ pub(super) fn run(args: &AuditRefreshArgs, json: bool, talk: &Talk) -> Result<()
     for warning in done.imports.iter().flat_map(|import| &import.warnings) {
         talk.warn(&format!("warning: {warning}\n"));
     }
+    for path in &done.gone {
+        talk.warn(&format!(
+            "warning: `{path}` is not there any more; its rows stay in the store\n"
+        ));
+    }
     if json {
         put_json(&document(&done))?
     } else {
@@ -74,6 +79,7 @@ fn document(done: &Refreshed) -> Value {
         "schema": SCHEMA,
         "files": done.files,
         "files_read": done.files_read,
+        "gone": done.gone,
         "imports": imports.collect::<Vec<_>>(),
         "watermarks": marks.collect::<Vec<_>>(),
         "differences": done.differences,
@@ -88,7 +94,7 @@ fn text(done: &Refreshed) -> String {
             "{}: {} read. New: {}, {}. Already in the store: {}\n",
             import.format,
             counted(counts.rows, "row"),
-            counted(counts.interactions, "interaction"),
+            import::interactions(import),
             counted(counts.contacts, "contact"),
             import::unchanged(import)
         ));
@@ -109,7 +115,7 @@ fn text(done: &Refreshed) -> String {
 }
 
 /// A point in time to the second.
-fn moment(ms: i64) -> String {
+pub(super) fn moment(ms: i64) -> String {
     let (day, second) = (ms.div_euclid(24 * HOUR_MS), ms.rem_euclid(24 * HOUR_MS) / 1000);
     let (hour, minute) = (second / 3600, second / 60 % 60);
     format!("{} {hour:02}:{minute:02}:{:02}", day_text(Some(day)), second % 60)

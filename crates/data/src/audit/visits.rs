@@ -144,6 +144,9 @@ fn visit_table(report: &VisitReport, split: bool) -> String {
 }
 
 fn published_text(published: &Published) -> String {
+    if !published.is_possible {
+        return String::new();
+    }
     let mut text = format!(
         "A query over InteractionsCache finds {} of {} and counts {} instead of {}.\n",
         published.cached_contacts,

@@ -65,7 +65,8 @@ pub(crate) fn compare(
 }
 
 /// What no small sample has, or only the level `source`.
-const ELSEWHERE: [&str; 12] = [
+const ELSEWHERE: [&str; 13] = [
+    "gone[]",
     "warnings[]",
     "imports[]",
     "shards_missing[]",

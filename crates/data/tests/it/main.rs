@@ -12,6 +12,7 @@ mod audit_page;
 mod beside;
 mod clean;
 mod failures;
+mod folders;
 mod output;
 mod site;
 mod spark;

@@ -81,8 +81,8 @@ pub fn apply_postgres(
     sessions.iter_mut().try_for_each(Session::lease)?;
     let mut journal = Journal::open(plan)?;
     if journal.undo_began() {
-        let why = "it was undone, at least in part".to_owned();
-        return Err(CleanError::Plan { path: plan.to_owned(), why });
+        let hint = "`culprit audit clean plan` makes a new plan for what is left";
+        return Err(CleanError::state(plan, "it was undone, at least in part", hint));
     }
     let mut guards = target_guards(&folder, &mut sessions, (options.now)())?;
     guards.push(backup(options.backup));
@@ -117,9 +117,12 @@ pub(super) fn settle_open(
     sessions: &mut [Session],
     batches: &[Batch],
 ) -> Result<(), CleanError> {
-    let wrong = |batch: u64| CleanError::Plan {
-        path: folder.path.clone(),
-        why: format!("the database no longer knows how the transaction of batch {batch} ended"),
+    let wrong = |batch: u64| {
+        CleanError::state(
+            &folder.path,
+            format!("the database no longer knows how the transaction of batch {batch} ended"),
+            "look whether its rows are there: if not, they are in the plan's archive only",
+        )
     };
     for (number, state) in journal.batches() {
         let (transaction, undo) = match &state {

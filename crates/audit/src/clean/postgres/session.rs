@@ -218,6 +218,24 @@ impl Session {
         })
     }
 
+    /// Refuses a role that may not do this to all tables.
+    pub(crate) fn expect_right(&mut self, right: &str) -> Result<(), CleanError> {
+        let tables: Vec<String> = self.tables.values().map(SourceTable::full).collect();
+        for table in tables {
+            let name = table.replace('\'', "''");
+            let sql = format!("SELECT has_table_privilege('{name}'::regclass, '{right}')");
+            let rows = self.rows("inspect", &sql)?;
+            if rows.first().is_some_and(|row| !row.get::<_, bool>(0)) {
+                return Err(CleanError::Target {
+                    doing: "change rows at".to_owned(),
+                    server: self.server.clone(),
+                    why: format!("the role has no {right} right on {table}"),
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// The guard on what a delete would change besides.
     pub(crate) fn side_effects(&mut self) -> Result<GuardResult, CleanError> {
         let names: Vec<String> = self

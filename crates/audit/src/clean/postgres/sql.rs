@@ -114,6 +114,12 @@ impl SourceTable {
         self.columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
     }
 
+    /// The key of a row as `COPY` writes it.
+    pub(crate) fn key_of(&self, row: &str) -> String {
+        let at = self.columns.iter().position(|name| quoted(name) == self.key());
+        at.and_then(|at| row.split('\t').nth(at)).unwrap_or_default().to_owned()
+    }
+
     /// Locks the rows of a batch.
     pub(crate) fn lock(&self) -> String {
         let (table, key) = (self.full(), self.key());

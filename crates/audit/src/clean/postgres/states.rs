@@ -10,7 +10,7 @@ use super::super::guard::{Guard, GuardResult};
 use super::super::keys::PlanKey;
 use super::super::make::age;
 use super::super::plan::{CleanLevel, PlanTarget};
-use super::super::select::Selected;
+use super::super::select::{OtherRows, Selected};
 use super::session::Session;
 use super::sql::{gone, states};
 use super::{Dsn, batches_of, of_shard, open_all, roles};
@@ -60,49 +60,71 @@ pub(crate) fn ask(
 }
 
 /// Reads what the source has for each selected key, and takes the keys out that are not as the store
-/// has them.
+/// has them. `again` selects anew without some interactions: what is left of their contacts follows
+/// from it.
 pub(crate) fn read_states(
-    dsns: &[Dsn],
-    schema: &str,
+    (dsns, schema): (&[Dsn], &str),
     shards: u32,
     found: &mut Selected,
+    again: impl FnOnce(&OtherRows) -> Result<Selected, CleanError>,
 ) -> Result<PlanTarget, CleanError> {
     let mut sessions = open_all(dsns, schema, shards)?;
     sessions.iter_mut().try_for_each(Session::read_only)?;
-    let facets = std::mem::take(&mut found.facets);
-    let newest = |key: &PlanKey| facets.get(&(key.kind, key.id)).copied().unwrap_or(i64::MIN);
-    let known = std::mem::take(&mut found.known);
+    let (interactions, other) =
+        compare_keys(&mut sessions, shards, std::mem::take(&mut found.interactions), found)?;
+    if other.count() > 0 {
+        *found = again(&other)?;
+    }
+    found.interactions = interactions;
+    let contacts = std::mem::take(&mut found.contacts);
+    let (contacts, other_contacts) = compare_keys(&mut sessions, shards, contacts, found)?;
+    found.contacts = contacts;
+    let counts = &mut found.counts;
+    counts.missing = (other.missing.len() + other_contacts.missing.len()) as u64;
+    counts.changed = (other.changed.len() + other_contacts.changed.len()) as u64;
+    counts.interactions = found.interactions.len() as u64;
+    counts.contacts = found.contacts.len() as u64;
+    found.count_facets();
+    Session::target(&sessions)
+}
+
+/// The keys of one kind that the source has as the store has them, each with its state; the others.
+fn compare_keys(
+    sessions: &mut [Session],
+    shards: u32,
+    keys: Vec<PlanKey>,
+    found: &Selected,
+) -> Result<(Vec<PlanKey>, OtherRows), CleanError> {
+    let newest = |key: &PlanKey| found.facets.get(&(key.kind, key.id)).map_or(i64::MIN, |f| f.0);
     // A key is planned only if the source still has what the selection was made from.
     let unchanged = |key: &PlanKey, state: &State| {
         state.modified == key.last_modified.map(|time| time.0)
             && state.facets.unwrap_or(i64::MIN) <= newest(key)
-            && state.known == (key.kind == OwnerKind::Contact && known.contains(&key.id))
+            && state.known == (key.kind == OwnerKind::Contact && found.known.contains(&key.id))
     };
-    for keys in [&mut found.interactions, &mut found.contacts] {
-        let mut kept = Vec::with_capacity(keys.len());
-        for shard in 0..shards {
-            let of: Vec<PlanKey> = keys.iter().filter(|key| key.shard == shard).cloned().collect();
-            for chunk in of.chunks(CHUNK) {
-                let Some(first) = chunk.first() else { continue };
-                let states = ask(of_shard(&mut sessions, shard), first.kind, chunk)?;
-                for key in chunk {
-                    match states.get(&key.guid()) {
-                        Some(state) if !state.present => found.counts.missing += 1,
-                        Some(state) if unchanged(key, state) => {
-                            let state = state.version.as_str().into();
-                            kept.push(PlanKey { state, ..key.clone() });
-                        }
-                        Some(_) => found.counts.changed += 1,
-                        None => found.counts.missing += 1,
+    let (mut same, mut other) = (Vec::with_capacity(keys.len()), OtherRows::default());
+    for shard in 0..shards {
+        let of: Vec<PlanKey> = keys.iter().filter(|key| key.shard == shard).cloned().collect();
+        for chunk in of.chunks(CHUNK) {
+            let Some(first) = chunk.first() else { continue };
+            let states = ask(of_shard(sessions, shard), first.kind, chunk)?;
+            for key in chunk {
+                match states.get(&key.guid()) {
+                    Some(state) if state.present && unchanged(key, state) => {
+                        let state = state.version.as_str().into();
+                        same.push(PlanKey { state, ..key.clone() });
+                    }
+                    Some(state) if state.present => {
+                        other.changed.insert(key.id);
+                    }
+                    _ => {
+                        other.missing.insert(key.id);
                     }
                 }
             }
         }
-        *keys = kept;
     }
-    found.counts.interactions = found.interactions.len() as u64;
-    found.counts.contacts = found.contacts.len() as u64;
-    Session::target(&sessions)
+    Ok((same, other))
 }
 
 /// What a dry run found in the source.
@@ -126,6 +148,7 @@ pub fn verify_postgres(plan: &Path, dsns: &[Dsn], now_ms: i64) -> Result<Verifie
     let folder = PlanFolder::open(plan)?;
     let mut sessions = open_target(&folder, dsns)?;
     sessions.iter_mut().try_for_each(Session::read_only)?;
+    sessions.iter_mut().try_for_each(|session| session.expect_right("DELETE"))?;
     let mut found =
         Verified { guards: target_guards(&folder, &mut sessions, now_ms)?, ..Verified::default() };
     for batch in batches_of(&folder)? {
@@ -147,7 +170,11 @@ pub(super) fn open_target(folder: &PlanFolder, dsns: &[Dsn]) -> Result<Vec<Sessi
     folder.expect_level(CleanLevel::Source)?;
     let wrong = |why: String| CleanError::Plan { path: folder.path.clone(), why };
     let Some(target) = &folder.plan.target else {
-        return Err(wrong("it is SQL text only; run its files in `forward` yourself".to_owned()));
+        return Err(CleanError::state(
+            &folder.path,
+            "it is SQL text only",
+            "run its files in `forward` yourself, in their order; those in `undo` put the rows back",
+        ));
     };
     let sessions = open_all(dsns, &target.schema, folder.plan.store.shards)?;
     if let Some(other) = sessions.iter().find(|one| one.definition != target.definition) {

@@ -14,12 +14,15 @@ use super::super::folder::PlanFolder;
 use super::super::guard::Guard;
 use super::super::journal::{Archive, BatchState, Event, Journal};
 use super::super::keys::ArchivedRow;
-use super::super::label::is_stopped;
+use super::super::label::{is_stopped, never_applied};
 use super::super::make::refuse;
 use super::apply::{ApplyOptions, archive_bytes, rows_digest, settle_open};
 use super::session::Session;
 use super::states::{open_target, other_target};
 use super::{Batch, batches_of, of_shard, roles};
+
+/// Rows that were not put back that are named.
+const KEPT_ROWS: usize = 1000;
 
 /// What was put back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub struct Undone {
     pub rows: BTreeMap<String, u64>,
     /// Archived rows whose key was taken meanwhile; the other row stays.
     pub kept: u64,
+    /// Table and key of these rows: the first 1,000.
+    pub kept_rows: Vec<(String, String)>,
     /// Batches that are still deleted.
     pub left: u64,
 }
@@ -53,9 +58,12 @@ pub fn undo_postgres(
     check(&folder, &mut sessions, options.allowed)?;
     let batches = batches_of(&folder)?;
     settle_open(&folder, &mut journal, &mut sessions, &batches)?;
+    let states = journal.batches();
+    if states.is_empty() {
+        return Err(never_applied(plan));
+    }
     journal
         .append(Event::UndoStarted { at_ms: (options.now)(), plan: folder.plan.digest.clone() })?;
-    let states = journal.batches();
     if let Some(number) =
         only.filter(|number| !matches!(states.get(number), Some(BatchState::Committed { .. })))
     {
@@ -180,6 +188,11 @@ impl Undo<'_> {
             session.run("insert rows at", "DROP TABLE pg_temp.culprit_undo")?;
             compare(&table.name, archive, rows, &back)?;
             kept += (rows.len() - back.len()) as u64;
+            let returned: BTreeSet<&str> = back.iter().map(String::as_str).collect();
+            let stayed = rows.iter().filter(|row| !returned.contains(row.as_str()));
+            let room = KEPT_ROWS.saturating_sub(self.undone.kept_rows.len());
+            let stayed = stayed.take(room).map(|row| (table.name.clone(), table.key_of(row)));
+            self.undone.kept_rows.extend(stayed);
             counts.insert(table.name.clone(), back.len() as u64);
         }
         let transaction = session.transaction()?;

@@ -115,6 +115,12 @@ pub(crate) fn read_json_log(chunk: &[u8], names: &JsonNames, times: &LocalTimes)
                 }
             }
         });
+        for (found, field) in fields.iter().zip(LogField::ALL) {
+            // The names of `--field` go before all others.
+            if found.is_some_and(|found| found.rank == 0) {
+                out.own_fields.add(*field);
+            }
+        }
         match read {
             Ok(()) => add(line, &fields, times, out),
             Err(Problem::Truncated) => Err("the JSON ends in the middle of a value"),

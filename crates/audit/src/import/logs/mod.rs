@@ -17,6 +17,6 @@ pub(crate) use combined::read_combined;
 pub(crate) use elb::read_elb;
 pub(crate) use json::{JsonNames, read_json_log};
 pub use request::LogField;
-pub(crate) use request::Requests;
+pub(crate) use request::{FieldSet, Requests};
 pub(crate) use sessions::{Sessions, VISIT_ENDS_MS};
 pub(crate) use w3c::{W3cRules, header_lines, read_w3c};

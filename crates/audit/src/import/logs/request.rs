@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use culprit_model::labels;
+use twox_hash::XxHash64;
 
 use crate::import::batch::{Batch, Words};
 use crate::import::xdb::path_of;
@@ -45,6 +46,26 @@ pub(crate) struct Request {
     pub(super) status: u16,
     pub(super) sent: u64,
     pub(super) line_bytes: u32,
+    /// Hash of the line, to find lines that stand in two files.
+    pub(super) hash: u64,
+}
+
+/// Fields of logs, each there or not.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct FieldSet(u16);
+
+impl FieldSet {
+    pub(crate) fn add(&mut self, field: LogField) {
+        self.0 |= 1 << field as u16;
+    }
+
+    pub(crate) fn add_all(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    pub(crate) fn has(self, field: LogField) -> bool {
+        self.0 & (1 << field as u16) != 0
+    }
 }
 
 /// The requests of one chunk.
@@ -56,6 +77,8 @@ pub(crate) struct Requests {
     pub(super) paths: Words,
     /// How many lines there are, and those that could not be read.
     pub(crate) lines: Batch,
+    /// Fields that a line had under the name of `--field`.
+    pub(crate) own_fields: FieldSet,
 }
 
 /// What a line says.
@@ -111,6 +134,7 @@ impl Requests {
             status: line.status,
             sent: line.sent,
             line_bytes: u32::try_from(line.bytes).unwrap_or(u32::MAX),
+            hash: 0,
         });
         Ok(())
     }
@@ -136,9 +160,13 @@ pub(super) fn read_lines<'a>(
             continue;
         }
         out.lines.rows += 1;
+        let before = out.requests.len();
         if let Err(reason) = each(line, &mut out) {
             let row = out.lines.rows;
             out.lines.reject(row, reason, line);
+        }
+        for request in &mut out.requests[before..] {
+            request.hash = XxHash64::oneshot(0, line);
         }
     }
     out

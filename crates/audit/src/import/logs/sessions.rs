@@ -20,6 +20,8 @@ pub(crate) const VISIT_ENDS_MS: i64 = 30 * 60 * 1000;
 const DISORDER_MS: i64 = 5 * 60 * 1000;
 /// Lines after which visits that have ended are written.
 const SWEEP: usize = 400_000;
+/// Lines of overlapping sources that are remembered: about half a gigabyte.
+const REMEMBERED_LINES: usize = 20_000_000;
 /// Endings of what a page needs besides itself.
 const ASSETS: [&str; 22] = [
     "css", "js", "mjs", "map", "png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "ico", "bmp",
@@ -56,9 +58,49 @@ pub(crate) struct Sessions {
     latest: i64,
     /// The source that is being read, and the latest time of its lines.
     reading: (usize, i64),
+    repeated: RepeatedLines,
+}
+
+/// Lines that stand in two sources: their visits count them twice.
+#[derive(Debug, Default)]
+struct RepeatedLines {
+    /// By source, when the first line of a later source was written. Earlier lines are in no other.
+    next_first: Vec<i64>,
+    /// By hash of the line, the source that had it first.
+    seen: FxHashMap<u64, usize>,
+    count: u64,
+}
+
+impl RepeatedLines {
+    fn note(&mut self, hash: u64, ms: i64, source: usize) {
+        match self.seen.get(&hash) {
+            Some(first) => self.count += u64::from(*first != source),
+            None => {
+                let next = self.next_first.get(source).copied().unwrap_or(i64::MAX);
+                if ms.saturating_add(DISORDER_MS) >= next && self.seen.len() < REMEMBERED_LINES {
+                    self.seen.insert(hash, source);
+                }
+            }
+        }
+    }
 }
 
 impl Sessions {
+    /// None yet, of sources whose first lines were written at these times, none when unknown.
+    pub(crate) fn new(first_ms: &[Option<i64>]) -> Self {
+        let mut next_first = vec![i64::MAX; first_ms.len()];
+        for at in (1..first_ms.len()).rev() {
+            next_first[at - 1] = next_first[at].min(first_ms[at].unwrap_or(i64::MIN));
+        }
+        let repeated = RepeatedLines { next_first, ..RepeatedLines::default() };
+        Self { repeated, ..Self::default() }
+    }
+
+    /// Lines that stood in another source before, and whether there may be more.
+    pub(crate) fn repeated_lines(&self) -> (u64, bool) {
+        (self.repeated.count, self.repeated.seen.len() >= REMEMBERED_LINES)
+    }
+
     /// Takes the next chunk's requests, of a source that had `rows` lines before it.
     pub(crate) fn take(&mut self, (source, rows): (usize, u64), chunk: &Requests) {
         let number = |words: &mut Words, texts: &Words| -> Vec<u32> {
@@ -93,6 +135,7 @@ impl Sessions {
         (source, row): (usize, u64),
     ) {
         let ms = self.moment(request.time);
+        self.repeated.note(request.hash, ms, source);
         self.latest = self.latest.max(ms);
         // Before it by as much, too: files may come in any order.
         let is_new =

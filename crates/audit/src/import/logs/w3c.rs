@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use culprit_model::Label as _;
 
-use super::request::{LogField, LogLine, Requests, read_lines, size, status};
+use super::request::{FieldSet, LogField, LogLine, Requests, read_lines, size, status};
 use crate::import::zone::LogTime;
 use crate::values::time;
 
@@ -42,19 +42,24 @@ struct Layout {
     at: [Option<usize>; LogField::ALL.len()],
     /// The day of lines without one, from `#Date`.
     date: Option<Vec<u8>>,
+    /// Fields that have the name of `--field`.
+    own: FieldSet,
 }
 
 impl Layout {
     /// Reads a line that begins with `#`.
     fn directive(&mut self, line: &[u8], rules: &W3cRules) {
         if let Some(fields) = directive(line, b"#Fields:") {
-            *self = Self { date: self.date.take(), ..Self::default() };
+            *self = Self { date: self.date.take(), own: self.own, ..Self::default() };
             for name in fields.split(u8::is_ascii_whitespace).filter(|name| !name.is_empty()) {
                 if let Some(field) = rules.field(name) {
-                    let at = &mut self.at[field as usize];
                     let named = |text: &str| text.as_bytes().eq_ignore_ascii_case(name);
                     let is_own =
                         rules.names.iter().any(|(known, text)| *known == field && named(text));
+                    if is_own {
+                        self.own.add(field);
+                    }
+                    let at = &mut self.at[field as usize];
                     if at.is_none() || is_own {
                         *at = Some(self.count);
                     }
@@ -121,7 +126,7 @@ pub(crate) fn read_w3c(chunk: &[u8], header: &[u8], rules: &W3cRules) -> Request
         layout.directive(line, rules);
     }
     let mut cells = Vec::new();
-    read_lines(chunk, |line, out| {
+    let mut requests = read_lines(chunk, |line, out| {
         if line.first() == Some(&b'#') {
             // It is no row.
             out.lines.rows -= 1;
@@ -131,7 +136,9 @@ pub(crate) fn read_w3c(chunk: &[u8], header: &[u8], rules: &W3cRules) -> Request
         cells.clear();
         split(line, layout.count, &mut cells);
         add(line, &cells, &layout, rules, out)
-    })
+    });
+    requests.own_fields = layout.own;
+    requests
 }
 
 /// Appends the cells of a line. Those of other programs may stand in quotes and have blanks.

@@ -7,6 +7,7 @@ use culprit_report::{percent, size};
 
 use super::bars::{Bar, bars};
 use super::{PEOPLE, ROBOTS, exactly, legend, numbers};
+use crate::audit::bloat::ALL_READ;
 
 /// Paths that are drawn.
 const SHOWN: usize = 12;
@@ -30,6 +31,7 @@ pub(super) fn paths(body: &mut Markup, report: &BloatReport) {
             growth.unwrap_or_default()
         );
         body.leaf("p", &[("class", "lead")], &lead);
+        body.leaf("p", &[], ALL_READ);
         body.element("figure", &[], |figure| {
             figure.leaf("figcaption", &[], "Bytes of texts by path");
             let bar = |path: &&culprit_audit::PathSizes| Bar {
@@ -48,7 +50,7 @@ pub(super) fn paths(body: &mut Markup, report: &BloatReport) {
                 path.sizes.bytes.to_string(),
                 percent(path.sizes.share),
                 path.sizes.max.to_string(),
-                path.repeated_bytes.to_string(),
+                path.repeated_bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string()),
             ]
         });
         let headings = ["path", "values", "bytes", "share", "longest", "repeated bytes"];
@@ -77,6 +79,7 @@ pub(super) fn limits(body: &mut Markup, report: &CapReport) {
             size(report.bytes)
         );
         body.prose("p", &[("class", "lead")], &lead);
+        body.leaf("p", &[], ALL_READ);
         body.element("figure", &[], |figure| {
             curve(figure, report);
             let words = [

@@ -100,7 +100,7 @@ fn a_store_is_rebuilt_without_the_rows_and_put_back() {
     assert_eq!(report["counts"]["interactions"], plan["plan"]["counts"]["interactions"]);
     assert_eq!(visits(&site, &[]), plan["plan"]["before"]["visits"]);
     let late = site.run(&["clean", "undo", "plan", "--execute", "--confirm", &confirm]);
-    assert!(failed(&late).1.contains("neither the old nor the rebuilt"), "{late:?}");
+    assert!(failed(&late).1.contains("its store was changed after it was rebuilt"), "{late:?}");
 }
 
 #[test]
@@ -143,4 +143,73 @@ fn a_plan_of_sql_text_lists_every_key_once() {
     assert_eq!(distinct.len(), keys.len());
     let apply = site.run(&["clean", "verify", "plan"]);
     assert!(failed(&apply).1.contains("SQL text only"), "{apply:?}");
+}
+
+/// What is on the disk of what was done: the words of the lines.
+fn journal(site: &Site) -> Vec<String> {
+    let text = std::fs::read_to_string(site.path("plan/journal.jsonl")).unwrap_or_default();
+    let event = |line: &str| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        line["event"].as_str().unwrap().to_owned()
+    };
+    text.lines().map(event).collect()
+}
+
+fn state(site: &Site) -> (String, bool) {
+    let status = site.json(&["clean", "status", "plan"]);
+    (status["state"].as_str().unwrap().to_owned(), status["at_ms"].is_number())
+}
+
+#[test]
+fn labels_have_a_state_a_journal_and_an_undo_after_imports() {
+    let site = Site::new(800);
+    let confirm = site.plan("plan", &[]);
+    let consent = ["plan", "--execute", "--confirm", &confirm];
+    let never = site.run(&[&["clean", "undo"], &consent[..]].concat());
+    let (code, text) = failed(&never);
+    assert!(code == Some(2) && text.contains("never applied"), "{text}");
+    assert!(!text.contains("makes a new plan"), "{text}");
+    assert_eq!(state(&site), ("planned".to_owned(), false));
+    site.json(&[&["clean", "apply"], &consent[..]].concat());
+    assert_eq!(state(&site), ("applied".to_owned(), true));
+    // An import between: one more visit.
+    let row = "{\"InteractionId\":\"00000000-0000-4000-8000-000000000001\",\"ContactId\":\
+               \"22def722-a7fa-42a4-8ce5-bbc796b35e31\",\"StartDateTime\":\"2026-05-01T01:00:00Z\",\
+               \"EndDateTime\":\"2026-05-01T01:00:00Z\"}\n";
+    std::fs::write(site.path("more.ndjson"), row).unwrap();
+    site.json(&["import", "--from", "xdb-json", "more.ndjson", "-o", "store"]);
+    site.json(&[&["clean", "apply"], &consent[..]].concat());
+    let undone = site.json(&[&["clean", "undo"], &consent[..]].concat());
+    assert_eq!(undone["seen"]["visits"], 801);
+    assert_eq!(state(&site), ("undone".to_owned(), true));
+    assert_eq!(journal(&site), ["started", "labelled", "undo-started", "undo-finished"]);
+    let (code, text) = failed(&site.run(&[&["clean", "apply"], &consent[..]].concat()));
+    assert!(code == Some(2) && text.contains("it was undone"), "{text}");
+}
+
+#[test]
+fn a_rebuilt_store_has_a_state_a_journal_and_hints_that_fit() {
+    let site = Site::new(800);
+    let confirm = site.plan("plan", &["--level", "store"]);
+    let consent = ["plan", "--execute", "--confirm", &confirm, "--allow", "share-of-day"];
+    let (code, text) = failed(&site.run(&[&["clean", "undo"], &consent[..]].concat()));
+    assert!(code == Some(2) && text.contains("never applied"), "{text}");
+    // What a run leaves that is killed while it writes.
+    std::fs::create_dir(site.path(&format!("store.new-{confirm}"))).unwrap();
+    let status = site.ok(&["clean", "status", "plan"]);
+    assert!(status.contains("State: planned") && status.contains("store.new-"), "{status}");
+    site.json(&[&["clean", "apply"], &consent[..]].concat());
+    let status = site.ok(&["clean", "status", "plan"]);
+    assert!(status.contains("State: applied") && status.contains("store.before-"), "{status}");
+    assert!(!status.contains("store.new-"), "{status}");
+    site.json(&[&["clean", "undo"], &consent[..]].concat());
+    assert_eq!(state(&site), ("undone".to_owned(), true));
+    let steps = ["started", "rebuilt", "exchanged", "undo-started", "undo-finished"];
+    assert_eq!(journal(&site), steps);
+    let allowed = std::fs::read_to_string(site.path("plan/journal.jsonl")).unwrap();
+    assert!(allowed.contains("\"allowed\":[\"share-of-day\"]"), "{allowed}");
+    site.json(&[&["clean", "apply"], &consent[..]].concat());
+    std::fs::remove_dir_all(site.path(&format!("store.before-{confirm}"))).unwrap();
+    let (_, text) = failed(&site.run(&[&["clean", "undo"], &consent[..]].concat()));
+    assert!(text.contains("restore") && !text.contains("new plan"), "{text}");
 }

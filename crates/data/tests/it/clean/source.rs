@@ -111,9 +111,13 @@ fn rows_leave_the_database_and_come_back_byte_for_byte() {
 
 /// The keys of a plan.
 fn planned(site: &Site, kind: &str) -> BTreeSet<String> {
+    planned_by(site, "plan", kind)
+}
+
+fn planned_by(site: &Site, plan: &str, kind: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for shard in 0..2 {
-        let file = site.path("plan/keys").join(format!("{kind}-shard-{shard}.parquet"));
+        let file = site.path(plan).join("keys").join(format!("{kind}-shard-{shard}.parquet"));
         let rows: Vec<PlanKey> = rows_from_parquet(&std::fs::read(file).unwrap(), 1).unwrap();
         found.extend(rows.iter().map(|key| {
             let digits = format!("{:016x}{:016x}", key.guid_high, key.guid_low);
@@ -306,8 +310,64 @@ fn a_key_that_was_taken_meanwhile_is_kept() {
     lab.client.batch_execute(&insert).unwrap();
     let undone = lab.site.json(&lab.arguments("undo", &[]));
     assert_eq!((&undone["kept"], &undone["left"]), (&1.into(), &0.into()), "{undone}");
+    assert_eq!(undone["kept_rows"][0]["key"], id, "{undone}");
     let sql = format!(
         "SELECT \"LastModified\"::text FROM xdb_collection.\"Contacts\" WHERE \"ContactId\" = '{id}'"
     );
     assert_eq!(lab.client.query_one(&sql, &[]).unwrap().get::<_, String>(0), "2026-07-01 00:00:00");
+}
+
+/// Somebody deleted and changed rows after the import.
+#[test]
+fn a_plan_counts_what_the_database_still_has() {
+    let Some(mut lab) = Lab::new("clean counts", 1000) else { return };
+    let before = lab.site.json(&["clean", "show", "plan"])["plan"].clone();
+    let ids: Vec<String> = planned(&lab.site, "interactions").into_iter().collect();
+    let (gone, changed) = (&ids[0], &ids[1]);
+    let of = |client: &mut Client, id: &str| -> String {
+        let sql = format!(
+            "SELECT \"ContactId\"::text FROM xdb_collection.\"Interactions\" WHERE \"InteractionId\" = '{id}'"
+        );
+        client.query_one(&sql, &[]).unwrap().get(0)
+    };
+    let contact = of(&mut lab.client, changed);
+    assert!(planned(&lab.site, "contacts").contains(&contact));
+    let sql = format!(
+        "DELETE FROM xdb_collection.\"InteractionFacets\" WHERE \"InteractionId\" = '{gone}'; \
+         DELETE FROM xdb_collection.\"Interactions\" WHERE \"InteractionId\" = '{gone}'; \
+         UPDATE xdb_collection.\"Interactions\" SET \"LastModified\" = now()::timestamp \
+         WHERE \"InteractionId\" = '{changed}'"
+    );
+    lab.client.batch_execute(&sql).unwrap();
+    plan(&lab.site, &lab.dsn, "again");
+    let after = lab.site.json(&["clean", "show", "again"])["plan"].clone();
+    let count = |plan: &serde_json::Value, key: &str| plan["counts"][key].as_u64().unwrap();
+    assert_eq!((count(&after, "missing"), count(&after, "changed")), (1, 1), "{after}");
+    assert_eq!(count(&after, "interactions"), count(&before, "interactions") - 2);
+    let days = after["days"].as_array().unwrap().iter();
+    assert_eq!(
+        days.map(|day| day["interactions"].as_u64().unwrap()).sum::<u64>(),
+        count(&after, "interactions")
+    );
+    for bytes in ["raw_bytes", "facet_bytes"] {
+        assert!(count(&after, bytes) < count(&before, bytes), "{bytes}: {after}");
+    }
+    // Its contact still has a visit.
+    assert!(!planned_by(&lab.site, "again", "contacts").contains(&contact));
+    let (code, text) = failed(&lab.site.run(&["clean", "verify", "again"]));
+    assert!(code == Some(2) && text.contains("--against DSN"), "{text}");
+}
+
+#[test]
+fn a_role_that_may_not_delete_is_named() {
+    let Some(mut lab) = Lab::new("clean rights", 500) else { return };
+    lab.client
+        .batch_execute(
+            "CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA xdb_collection TO reader; \
+             GRANT SELECT ON ALL TABLES IN SCHEMA xdb_collection TO reader",
+        )
+        .unwrap();
+    let dsn = lab.dsn.replace("user=culprit", "user=reader");
+    let (code, text) = failed(&lab.site.run(&["clean", "verify", "plan", "--against", &dsn]));
+    assert!(code == Some(3) && text.contains("no DELETE right"), "{text}");
 }
