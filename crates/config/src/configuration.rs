@@ -253,11 +253,16 @@ impl Configuration {
             same(&effective.key)
                 || written.into_iter().any(|one| same(&one.key) || same(&one.written))
         });
-        if !exact.is_empty() {
-            return exact;
-        }
         let of_variable = self.asked.iter().filter(|(asked, _)| same(asked));
         let of_variable: BTreeSet<&str> = of_variable.map(|(_, key)| key.as_str()).collect();
+        if !exact.is_empty() {
+            // A file that is not read may have the variable; the key that it sets is of interest, too.
+            let is_open = exact.iter().all(|one| one.winner.is_none());
+            let is_new = |one: &Effective| exact.iter().all(|known| known.key != one.key);
+            let more =
+                by_key(&|one| is_open && of_variable.contains(one.key.as_str()) && is_new(one));
+            return exact.into_iter().chain(more).collect();
+        }
         let found = by_key(&|effective| {
             let key = effective.key.as_str();
             // A variable may be a part of a group of settings.
@@ -265,7 +270,7 @@ impl Configuration {
                 let rest = key.strip_prefix(*group).unwrap_or_default();
                 !group.is_empty() && (rest.starts_with(&self.separator) || rest.starts_with('['))
             };
-            of_variable.contains(key) || of_variable.iter().any(|group| is_below(group))
+            of_variable.contains(key) || of_variable.iter().any(is_below)
         });
         if !found.is_empty() {
             return found;

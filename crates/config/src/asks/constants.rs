@@ -74,6 +74,13 @@ impl Constants {
     }
 }
 
+/// Whether an argument at the start of a text has the form of a constant: `Keys.Mail`, `PREFIX`.
+pub(super) fn is_constant(text: &str) -> bool {
+    let end = text.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.'));
+    let (path, rest) = text.split_at(end.unwrap_or(text.len()));
+    path.starts_with(char::is_uppercase) && rest.starts_with([')', ','])
+}
+
 /// A part of a line that matters here.
 enum Part<'a> {
     /// The name of a type.

@@ -12,7 +12,7 @@
 //!
 //! A literal behind one of the profile's signs is the default. Names that code makes are not found.
 
-use super::constants::Constants;
+use super::constants::{Constants, is_constant};
 use crate::Position;
 use crate::position::Lines;
 use crate::profile::Asks;
@@ -147,8 +147,11 @@ pub(super) fn asked<'a>(
         }));
         let call = word.strip_suffix('"').unwrap_or(word);
         found.extend(behind(call, text).filter(own).filter_map(|(at, rest)| {
-            let (name, rest) = constants.at(file, rest)?;
-            Some(below_group(asks, (at, name.to_owned(), rest)))
+            match constants.at(file, rest) {
+                Some((name, rest)) => Some(below_group(asks, (at, name.to_owned(), rest))),
+                // Any group may be meant.
+                None => is_constant(rest).then(|| (at, ANY.to_owned(), Fallback::None, 0)),
+            }
         }));
     }
     for call in &asks.named_arguments {
@@ -473,7 +476,13 @@ mod tests {
                     class B { public const string Section = \"Mail\"; }\n\
                     c.GetSection(A.Section); c.GetSection(B.Section)[\"X\"]; c.GetSection(C.Section);\n\
                     c.GetSection(nameof(Jwt)); c.GetSection(Section);\n";
-        let found = [row("Pay:*", None, 3), row("Mail:X", None, 3), row("Jwt:*", None, 4)];
+        // A constant that is not known may be any group.
+        let found = [
+            row("Pay:*", None, 3),
+            row("Mail:X", None, 3),
+            row("*", None, 3),
+            row("Jwt:*", None, 4),
+        ];
         assert_eq!(rows("dotnet", text), found);
         let text = "class P { static final String PREFIX = \"app.mail\"; }\n\
                     @ConfigurationProperties(P.PREFIX) record M(String host) {}\n";

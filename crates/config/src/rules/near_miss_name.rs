@@ -180,12 +180,14 @@ impl<'a> Name<'a> {
             return None;
         }
         // What takes the whole group may ask for the other name, too.
-        let asked_by = self.asked_by.filter(|_| !other.is_of_group);
+        if other.is_of_group && self.asked_by.is_some() {
+            return None;
+        }
         let is_weaker = |first: &&Assignment| {
             let is_lone = other.sources.len() == 1;
             is_lone && first.source < slip.source && slip.outcome == Outcome::Won
         };
-        asked_by.or_else(|| self.first.filter(is_weaker).map(KnownBy::Source))
+        self.asked_by.or_else(|| self.first.filter(is_weaker).map(KnownBy::Source))
     }
 
     /// Whether a name is in the place of this one, which nothing sets: one letter is another one, in short words, too.

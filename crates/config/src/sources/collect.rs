@@ -17,19 +17,7 @@ use crate::{arguments, asks, expand, folder, include, needs, switch, variable};
 #[must_use]
 pub fn collect(profile: &Profile, request: &Request) -> Collected {
     let mut root = Root::from_request(request);
-    let mut defines = Vec::new();
-    // Paths that no file sets are known first, because files lie below them.
-    for define in profile.defines.iter().filter(|define| define.path) {
-        let found = defined(define, profile, request, &[]);
-        let is_open = found.values.is_empty();
-        let element = define.element.as_ref().filter(|_| is_open);
-        let element = element.and_then(|element| folder::element(&root, element));
-        let found = match element {
-            Some((value, from)) => Defined { values: vec![value], from, ..found },
-            None => found,
-        };
-        defines.push(path_defined(found, &defines, request));
-    }
+    let mut defines = path_defines(profile, request, &root);
     let launch = launch::read(profile, request, &root);
     // What the shell has, without what a launch profile sets.
     let shell = request.environment.as_deref();
@@ -106,6 +94,24 @@ pub fn collect(profile: &Profile, request: &Request) -> Collected {
         Some(includes) => include::follow(includes, &root, request, loaded, defines),
         None => Collected::in_order(loaded, defines),
     }
+}
+
+/// The defines that are paths.
+fn path_defines(profile: &Profile, request: &Request, root: &Root) -> Vec<Defined> {
+    let mut defines = Vec::new();
+    // Paths that no file sets are known first, because files lie below them.
+    for define in profile.defines.iter().filter(|define| define.path) {
+        let found = defined(define, profile, request, &[]);
+        let is_open = found.values.is_empty();
+        let element = define.element.as_ref().filter(|_| is_open);
+        let element = element.and_then(|element| folder::element(root, element));
+        let found = match element {
+            Some((value, from)) => Defined { values: vec![value], from, ..found },
+            None => found,
+        };
+        defines.push(path_defined(found, &defines, request));
+    }
+    defines
 }
 
 /// A request in whose environment the variables of a launch profile are.

@@ -104,6 +104,11 @@ fn fields_without_a_value_keep_the_program_from_starting() {
     assert_eq!(findings(&of("APP_DATABASE_URL=x\n", &[])), [""; 0]);
     let refused = of("APP_DATABASE_URL=x\nAPP_PORT=a\n", &[]);
     assert_eq!(findings(&refused), ["config-start-fails Settings.port"]);
+    let plain = text.replace("env_prefix='APP_', env_file='.env'", "");
+    let files = [("settings.py", plain.as_str()), (".env", "DATABASE_URL=x\n")];
+    let unread = inspected("pydantic", &files, &[]);
+    let keys: Vec<&str> = unread.find("DATABASE_URL").iter().map(|one| one.key.as_str()).collect();
+    assert_eq!(keys, ["DATABASE_URL", "Settings.database_url"]);
     let without = of("DATABASE_URL=x\n", &[]);
     let fixes: Vec<&String> = without.findings.iter().flat_map(|one| &one.fix).collect();
     assert!(

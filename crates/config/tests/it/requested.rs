@@ -227,6 +227,17 @@ fn keys_of_a_group_that_the_code_takes_are_no_slips() {
 }
 
 #[test]
+fn a_group_whose_name_is_not_known_may_have_any_key() {
+    let settings = ("application.yml", "app:\n  mail:\n    hots: a\n");
+    let of = |group: &str| {
+        let code = format!("@Value(\"${{app.mail.host:x}}\") String a;\n{group}\n");
+        findings(&inspected("spring", &[("src/main/java/M.java", &code), settings], &[]))
+    };
+    assert_eq!(of(""), ["config-near-miss-name app.mail.hots"]);
+    assert_eq!(of("@ConfigurationProperties(Keys.MAIL) record M(String host) {}"), [""; 0]);
+}
+
+#[test]
 fn a_fix_gives_a_name_that_a_shell_can_set() {
     let code = ("Program.cs", "builder.Configuration.GetConnectionString(\"ShopDb\");\n");
     let files = [code, ("appsettings.json", "{\"A\": 1}")];

@@ -340,7 +340,7 @@ fn inspect_folder(args: &ConfigSourceArgs, redactor: Redactor) -> Result<Inspect
         let names: Vec<&str> = chosen.iter().map(|profile| profile.name.as_str()).collect();
         let known: Vec<Profile> = known()?.into_iter().map(|(profile, _)| profile).collect();
         let above = fitting_above(&root, &known);
-        return Err(no_configuration(&root, &names, &fitting_below(&known, &root), above));
+        return Err(no_configuration(&root, &names, &fitting_below(&known, &root), above.as_ref()));
     }
     if states.iter().all(|(state, _)| state.is_gap()) {
         let reasons: Vec<String> = states.into_iter().map(|(_, reason)| reason).collect();
@@ -416,7 +416,7 @@ fn no_configuration(
     root: &Path,
     profiles: &[&str],
     below: &[(String, String)],
-    above: Option<(PathBuf, String)>,
+    above: Option<&(PathBuf, String)>,
 ) -> Failure {
     let folder = |(folder, profile): &(String, String)| {
         format!("`--root {}` ({profile})", root.join(folder).display())
@@ -431,7 +431,7 @@ fn no_configuration(
         [] => failure,
         below => failure.hint(format!("folders below that fit: {}", below.join(", "))),
     };
-    let failure = match &above {
+    let failure = match above {
         Some((folder, profile)) => {
             failure.hint(format!("a folder above fits: `--root {}` ({profile})", folder.display()))
         }
