@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use culprit_model::Severity;
 
 use crate::position::Position;
-use crate::profile::{Dialect, Profile};
+use crate::profile::{Case, Dialect, Profile};
 use crate::provenance::{Assignment, Condition, Effective, Outcome, Source, SourceKind, Variable};
 use crate::readers::Oddity;
 use crate::sources::{Choice, Defined, Request, Root, collect, environment_source};
@@ -51,6 +51,8 @@ pub struct Configuration {
     pub refused_by: Option<String>,
     /// Keys that the framework itself reads, spelled as the sources spell them.
     pub framework_keys: Vec<String>,
+    /// Whether other spellings of a key of a file are the same key: Spring's relaxed binding.
+    pub is_relaxed: bool,
     /// Whether programs read numbers and times without regard to the user's language.
     pub invariant_culture: bool,
     /// Conditions that no declared combination of rules makes true: indexes of `conditions`.
@@ -197,6 +199,7 @@ impl Configuration {
             choices: Vec::new(),
             refused_by: None,
             framework_keys: Vec::new(),
+            is_relaxed: false,
             invariant_culture: false,
             never_true: Vec::new(),
             findings: Vec::new(),
@@ -214,6 +217,7 @@ impl Configuration {
             leaves_out: profile.leaves_out.clone(),
             separator: profile.keys.separator.clone(),
             refused_by: profile.refused_by.clone(),
+            is_relaxed: profile.keys.case == Case::Relaxed,
             invariant_culture: profile.keys.invariant_culture,
             ..Self::new((&profile.name, &profile.title), sources, assignments, effective)
         }
@@ -249,12 +253,25 @@ impl Configuration {
             same(&effective.key)
                 || written.into_iter().any(|one| same(&one.key) || same(&one.written))
         });
-        if !exact.is_empty() {
-            return exact;
-        }
         let of_variable = self.asked.iter().filter(|(asked, _)| same(asked));
         let of_variable: BTreeSet<&str> = of_variable.map(|(_, key)| key.as_str()).collect();
-        let found = by_key(&|effective| of_variable.contains(effective.key.as_str()));
+        if !exact.is_empty() {
+            // A file that is not read may have the variable; the key that it sets is of interest, too.
+            let is_open = exact.iter().all(|one| one.winner.is_none());
+            let is_new = |one: &Effective| exact.iter().all(|known| known.key != one.key);
+            let more =
+                by_key(&|one| is_open && of_variable.contains(one.key.as_str()) && is_new(one));
+            return exact.into_iter().chain(more).collect();
+        }
+        let found = by_key(&|effective| {
+            let key = effective.key.as_str();
+            // A variable may be a part of a group of settings.
+            let is_below = |group: &&str| {
+                let rest = key.strip_prefix(*group).unwrap_or_default();
+                !group.is_empty() && (rest.starts_with(&self.separator) || rest.starts_with('['))
+            };
+            of_variable.contains(key) || of_variable.iter().any(is_below)
+        });
         if !found.is_empty() {
             return found;
         }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::profile::{LaunchProfiles, Profile};
 use crate::provenance::{Source, SourceKind, SourceState};
-use crate::readers::{Contents, Entry, Segment};
+use crate::readers::{Contents, Entry, Format, Segment, read as read_bytes};
 use crate::sources::{Request, Root, load_file};
 use crate::value::Raw;
 
@@ -69,6 +69,34 @@ pub(crate) fn read(profile: &Profile, request: &Request, root: &Root) -> Option<
         }
     }
     Some(Launch { source, contents })
+}
+
+/// The define, the name of a launch profile that it gives and that does not exist, and those that do; none if it
+/// exists, or none is given.
+#[must_use]
+pub fn unknown_launch(
+    profile: &Profile,
+    request: &Request,
+) -> Option<(String, String, Vec<String>)> {
+    let rules = profile.launch.as_ref()?;
+    let (_, values) = request.defines.iter().find(|(name, _)| *name == rules.define)?;
+    let given = values.first()?;
+    let root = Root::from_request(request);
+    let bytes = root.read(Path::new(&rules.file)).bytes?;
+    let format = rules.format.or_else(|| Format::of_name(&rules.file))?;
+    let mut names: Vec<String> = Vec::new();
+    for entry in read_bytes(format, &bytes).ok()?.entries {
+        match entry.path.as_slice() {
+            [Segment::Name(group), Segment::Name(name), ..]
+                if *group == rules.group && !names.contains(name) =>
+            {
+                names.push(name.clone());
+            }
+            _ => {}
+        }
+    }
+    let is_unknown = !names.is_empty() && !names.contains(given);
+    is_unknown.then(|| (rules.define.clone(), given.clone(), names))
 }
 
 /// The variables that an entry of the file sets in the chosen launch profile, or in any.

@@ -64,6 +64,7 @@ pub use exposure::{
 };
 pub use files::{Files, ImageFile, ImageFiles, ProcessFiles};
 pub use inspected::{Inspected, NotInspected, read_inspected};
+pub use launch::unknown_launch;
 pub use memory::{NotInMemory, environment_in_memory};
 pub use observation::{
     CodePlace, FileObservation, Grade, Observation, ObservedProgram, Proof, ProofGap, Seen,

@@ -50,6 +50,22 @@ pub(crate) fn slips(name: &str, asked: &str) -> Option<usize> {
     (slips <= MOST && !is_plural).then_some(slips)
 }
 
+/// Whether one other letter in a word of three and more makes one name of the other: `API_URI`, `API_URL`. Of two names
+/// of which either may be right, this says nothing: a caller must know that one of them is missing.
+pub(crate) fn is_substitution(name: &str, asked: &str) -> bool {
+    const SHORTEST_WORD: usize = 3;
+    let (name, asked) = (name.to_lowercase(), asked.to_lowercase());
+    if !same_digits(&letters(&name), &letters(&asked)) || letters(&name).len() < LONG {
+        return false;
+    }
+    let (own, other) = (words(&name), words(&asked));
+    let mut differing = own.iter().zip(&other).filter(|(one, two)| one != two);
+    let (Some((one, two)), None) = (differing.next(), differing.next()) else { return false };
+    let letters = one.iter().zip(two).filter(|(one, two)| one != two).count();
+    let is_word = one.len() == two.len() && one.len() >= SHORTEST_WORD;
+    own.len() == other.len() && is_word && letters == 1 && one.first() == two.first()
+}
+
 /// The one of some names that may be meant by another one, which is none of them.
 #[must_use]
 pub fn nearest_name<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
@@ -139,6 +155,22 @@ mod tests {
             ("CREDENTAILS_FILE", "CREDENTIALS_FILE"),
         ] {
             assert!(slips(name, asked).is_some(), "{name} {asked}");
+        }
+    }
+
+    #[test]
+    fn another_letter_in_a_short_word_is_a_substitution() {
+        for (name, asked) in [("API_BASE_URI", "API_BASE_URL"), ("SMTP_POST", "SMTP_PORT")] {
+            assert!(is_substitution(name, asked), "{name} {asked}");
+        }
+        for (name, asked) in [
+            ("DB_HOST", "DB_PORT"),
+            ("URI", "URL"),
+            ("KEY_FOR_A", "KEY_FOR_B"),
+            ("APP_KEY1", "APP_KEY2"),
+            ("API_TOKEN", "API_TOKENS"),
+        ] {
+            assert!(!is_substitution(name, asked), "{name} {asked}");
         }
     }
 

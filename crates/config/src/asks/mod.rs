@@ -2,11 +2,16 @@
 //!
 //! The code is searched, and not run: [`patterns`] finds the names in the text of a file.
 
+mod constants;
 mod patterns;
 
-pub(crate) use patterns::ANY;
+pub(crate) use patterns::{ANY, without_comments};
 
+use std::collections::BTreeMap;
 use std::path::Path;
+
+use constants::Constants;
+use patterns::Fallback;
 
 use crate::profile::{Asks, Layer};
 use crate::provenance::{Outcome, Source, SourceKind, SourceState};
@@ -23,12 +28,43 @@ const MOST_BYTES: usize = 512 << 10;
 /// images and processes are read by the name of each file.
 pub(crate) fn sources(asks: &Asks, (index, layer): (usize, &Layer), root: &Root) -> Vec<Loaded> {
     let files = if root.is_of_this_machine() { files(asks, root) } else { Vec::new() };
-    let found = files.into_iter().filter_map(|file| source(asks, &layer.name, root, file));
-    found.map(|(held, verdicts)| Loaded { verdicts, ..Loaded::new(index, held) }).collect()
+    let files: Vec<Code> = files.into_iter().filter_map(|name| Code::read(root, name)).collect();
+    let texts: Vec<String> = files.iter().map(|file| file.text.clone()).collect();
+    let constants = Constants::new(&texts);
+    let has_option = |option: &String| texts.iter().any(|text| text.contains(option.as_str()));
+    let start = match asks.start_option.as_ref().is_some_and(has_option) {
+        true => "",
+        false => asks.start.as_str(),
+    };
+    let sources = files.iter().enumerate();
+    let found = sources.filter_map(|file| source((asks, start), &layer.name, file, &constants));
+    let loaded =
+        |(held, verdicts, written)| Loaded { verdicts, written, ..Loaded::new(index, held) };
+    found.map(loaded).collect()
+}
+
+/// A file of code.
+struct Code {
+    name: String,
+    /// Its text without comments.
+    text: String,
+    sha256: String,
+    bytes: u64,
+    modified: Option<u64>,
+}
+
+impl Code {
+    fn read(root: &Root, name: String) -> Option<Self> {
+        let read = root.read(Path::new(&name));
+        let bytes = read.bytes.filter(|bytes| bytes.len() <= MOST_BYTES)?;
+        let text = without_comments(std::str::from_utf8(&bytes).ok()?);
+        let (sha256, modified) = (hash(&bytes), read.modified);
+        Some(Self { name, text, sha256, bytes: bytes.len() as u64, modified })
+    }
 }
 
 /// The files of code below the root, those that are nearest first.
-fn files(asks: &Asks, root: &Root) -> Vec<String> {
+pub(crate) fn files(asks: &Asks, root: &Root) -> Vec<String> {
     let (mut found, mut open) = (Vec::new(), vec![(String::new(), 0)]);
     let mut at = 0;
     while let Some((folder, depth)) = open.get(at).cloned() {
@@ -58,21 +94,41 @@ fn files(asks: &Asks, root: &Root) -> Vec<String> {
     found
 }
 
-type Held = ((Source, Contents), std::collections::BTreeMap<usize, (Outcome, String)>);
+type Held = ((Source, Contents), BTreeMap<usize, (Outcome, String)>, BTreeMap<usize, String>);
+
+/// What is said of a key without a default.
+pub(crate) const NO_DEFAULT: &str = "the code asks for it here, and has no default";
+
+/// What is said of a key without which the program does not start.
+pub(crate) const REQUIRED: &str = "the code needs it here, and has no default";
 
 /// A file that asks for variables; none if it asks for none.
-fn source(asks: &Asks, layer: &str, root: &Root, name: String) -> Option<Held> {
-    let read = root.read(Path::new(&name));
-    let bytes = read.bytes.filter(|bytes| bytes.len() <= MOST_BYTES)?;
-    let text = patterns::without_comments(std::str::from_utf8(&bytes).ok()?);
-    let (mut contents, mut verdicts) = (Contents::default(), std::collections::BTreeMap::new());
-    for asked in patterns::asked(asks, &text) {
-        if asked.default.is_none() {
-            let why = match asked.is_group() {
-                true => "the code asks for the group here",
-                false => "the code asks for it here, and has no default",
-            };
-            verdicts.insert(contents.entries.len(), (Outcome::Requested, why.to_owned()));
+fn source(
+    (asks, start): (&Asks, &str),
+    layer: &str,
+    (index, file): (usize, &Code),
+    constants: &Constants,
+) -> Option<Held> {
+    let (mut contents, mut verdicts, mut written) =
+        (Contents::default(), BTreeMap::new(), BTreeMap::new());
+    for asked in patterns::asked(asks, (index, &file.text), constants) {
+        let why = match asked.default {
+            Fallback::Literal(_) => None,
+            Fallback::None if asked.is_group() => Some("the code asks for the group here"),
+            Fallback::None if asked.is_required => Some(REQUIRED),
+            Fallback::None => Some(NO_DEFAULT),
+            Fallback::Made => Some("the code asks for it here; without a value, code makes one"),
+        };
+        let verdict = match asked.name.starts_with(start) {
+            true => why.map(|why| (Outcome::Requested, why.to_owned())),
+            false => Some((
+                Outcome::WrongPrefix,
+                format!("code gets no value of a name that does not start with `{start}`"),
+            )),
+        };
+        verdicts.extend(verdict.map(|verdict| (contents.entries.len(), verdict)));
+        if asked.written() != asked.name {
+            written.insert(contents.entries.len(), asked.written().to_owned());
         }
         contents.entries.push(asked.entry());
     }
@@ -84,16 +140,16 @@ fn source(asks: &Asks, layer: &str, root: &Root, name: String) -> Option<Held> {
     }
     let source = Source {
         kind: SourceKind::CodeDefault,
-        name,
+        name: file.name.clone(),
         layer: layer.to_owned(),
         state: SourceState::Read,
         why: format!("asks for {}", listed(&names)),
         at: None,
-        sha256: Some(hash(&bytes)),
-        bytes: bytes.len() as u64,
-        modified: read.modified,
+        sha256: Some(file.sha256.clone()),
+        bytes: file.bytes,
+        modified: file.modified,
     };
-    Some(((source, contents), verdicts))
+    Some(((source, contents), verdicts, written))
 }
 
 fn name_of(entry: &Entry) -> Option<&str> {

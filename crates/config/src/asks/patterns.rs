@@ -1,14 +1,18 @@
 //! What a text of code asks for.
 //!
 //! ```text
-//! process.env.PORT || "3000"          a word, a name, and its default
-//! GetValue<int>("Smtp:Port")          a word with `*`: any text of the line
-//! const { PORT = 80 } = process.env   names that are taken from an object
-//! GetSection("Smtp")                  a group: any key below it
+//! process.env.PORT || "3000"           a word, a name, and its default
+//! GetValue<int>("Smtp:Port", 25)       a word with `*`: any text of the line; a second argument is the default
+//! const { PORT = 80 } = process.env    names that are taken from an object
+//! GetSection("Smtp")                   a group: any key below it
+//! GetSection(SmtpOptions.Section)      the same: a constant stands for its literal
+//! GetSection("Smtp")["Port"]           a member of a group: a key
+//! @ConditionalOnProperty(name = "a")   named arguments that make a key
 //! ```
 //!
 //! A literal behind one of the profile's signs is the default. Names that code makes are not found.
 
+use super::constants::{Constants, is_constant};
 use crate::Position;
 use crate::position::Lines;
 use crate::profile::Asks;
@@ -19,12 +23,27 @@ use crate::value::Raw;
 /// What stands for any name below a group.
 pub(crate) const ANY: &str = "*";
 
+/// What code takes where a key has no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fallback<'a> {
+    /// Nothing.
+    None,
+    /// A literal.
+    Literal(&'a str),
+    /// What other code makes.
+    Made,
+}
+
 /// A key that code asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Asked<'a> {
     /// Its name; that of a group ends in [`ANY`].
     pub(super) name: String,
-    pub(super) default: Option<&'a str>,
+    pub(super) default: Fallback<'a>,
+    /// How much of the start of its name the code does not write: `ConnectionStrings:`.
+    unwritten: usize,
+    /// Whether the program does not start without it.
+    pub(super) is_required: bool,
     pub(super) at: Position,
 }
 
@@ -33,16 +52,25 @@ impl Asked<'_> {
         self.name.ends_with(ANY)
     }
 
+    /// The name as the code writes it.
+    pub(super) fn written(&self) -> &str {
+        &self.name[self.unwritten..]
+    }
+
     pub(super) fn entry(&self) -> Entry {
         let path = vec![Segment::Name(self.name.clone())];
-        let entry = Entry::unplaced(path, Raw::new(self.default.unwrap_or_default()));
-        let op = if self.default.is_some() { Op::Set } else { Op::Inherit };
-        Entry { op, at: self.at, end_line: self.at.line, null: self.default.is_none(), ..entry }
+        let (op, text) = match self.default {
+            Fallback::Literal(text) => (Op::Set, text),
+            Fallback::None | Fallback::Made => (Op::Inherit, ""),
+        };
+        let null = op == Op::Inherit;
+        let entry = Entry::unplaced(path, Raw::new(text));
+        Entry { op, at: self.at, end_line: self.at.line, null, ..entry }
     }
 }
 
 /// A text with spaces in place of its comments, so that all places stay. A comment sign in a string is none.
-pub(super) fn without_comments(text: &str) -> String {
+pub(crate) fn without_comments(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(['/', '"', '\'', '`']) {
@@ -83,45 +111,131 @@ fn string(text: &str, quote: u8) -> usize {
     1
 }
 
+/// A place, a name, its default, and how much of the name's start the code does not write.
+type Found<'a> = (usize, String, Fallback<'a>, usize);
+
 /// What a text without comments asks for, in its order: of a name that is asked for several times the first place,
 /// and the first one with a default.
-pub(super) fn asked<'a>(asks: &Asks, text: &'a str) -> Vec<Asked<'a>> {
-    let mut found: Vec<(usize, String, Option<&'a str>)> = Vec::new();
+pub(super) fn asked<'a>(
+    asks: &Asks,
+    (file, text): (usize, &'a str),
+    constants: &Constants,
+) -> Vec<Asked<'a>> {
+    let mut found: Vec<Found<'a>> = Vec::new();
+    let mut required: Vec<String> = Vec::new();
+    // A method of a group asks for a key below it.
+    let own = |(at, _): &(usize, &str)| {
+        let before = text[..*at].strip_suffix('.').map_or("", str::trim_end);
+        !asks.groups_end.iter().any(|end| before.ends_with(end.as_str()))
+    };
     for word in &asks.words {
         let start = asks.below.get(word).map_or("", String::as_str);
-        let named = behind(word, text).filter_map(|(at, rest)| {
+        let is_call = word.contains('(') && word.ends_with(['"', '\'']);
+        let named = behind(word, text).filter(own).filter_map(|(at, rest)| {
             let (name, rest) = name(asks, rest)?;
-            Some((at, format!("{start}{name}"), default(asks, rest)))
+            let default = default(asks, is_call, rest);
+            let is_required = asks.required.contains(word) && default == Fallback::None;
+            required.extend(is_required.then(|| format!("{start}{name}")));
+            Some((at, format!("{start}{name}"), default, start.len()))
         });
         found.extend(named);
     }
     for word in &asks.groups {
-        let named = behind(word, text).filter_map(|(at, rest)| {
-            let (name, _) = name(asks, rest)?;
-            Some((at, format!("{name}{}{ANY}", asks.separator), None))
-        });
-        found.extend(named);
+        found.extend(behind(word, text).filter(own).filter_map(|(at, rest)| {
+            let (name, rest) = name(asks, rest)?;
+            Some(below_group(asks, (at, name.to_owned(), rest)))
+        }));
+        let call = word.strip_suffix('"').unwrap_or(word);
+        found.extend(behind(call, text).filter(own).filter_map(|(at, rest)| {
+            match constants.at(file, rest) {
+                Some((name, rest)) => Some(below_group(asks, (at, name.to_owned(), rest))),
+                // Any group may be meant.
+                None => is_constant(rest).then(|| (at, ANY.to_owned(), Fallback::None, 0)),
+            }
+        }));
+    }
+    for call in &asks.named_arguments {
+        found.extend(behind(call, text).flat_map(|(at, rest)| of_arguments(asks, at, rest)));
     }
     if let Some(object) = &asks.object {
         found.extend(taken_from(asks, object, text));
     }
-    found.retain(|(_, name, _)| {
-        let is_other = asks.except.iter().any(|other| other == name);
-        name.starts_with(&asks.start) && !is_other
+    found.retain(|(_, name, ..)| {
+        let is_wanted = !asks.upper_case || name.chars().all(|c| !c.is_ascii_lowercase());
+        is_wanted && asks.except.iter().all(|other| other != name)
     });
     found.sort_by_key(|(at, ..)| *at);
     let lines = Lines::new(text);
     let mut asked: Vec<Asked<'a>> = Vec::new();
-    for (at, name, default) in found {
+    for (at, name, default, unwritten) in found {
         match asked.iter_mut().find(|one| one.name == name) {
-            Some(known) if known.default.is_none() && default.is_some() => {
+            Some(known) if known.default == Fallback::None && default != Fallback::None => {
                 (known.default, known.at) = (default, lines.at(at));
             }
             Some(_) => {}
-            None => asked.push(Asked { name, default, at: lines.at(at) }),
+            None => {
+                let is_required = required.contains(&name);
+                asked.push(Asked { name, default, at: lines.at(at), unwritten, is_required });
+            }
         }
     }
     asked
+}
+
+/// The keys of a group whose name ends at a text, or the one key that is taken from it right there.
+fn below_group<'a>(asks: &Asks, (at, group, rest): (usize, String, &'a str)) -> Found<'a> {
+    let behind = rest.strip_prefix('"').unwrap_or(rest).strip_prefix(')').map(str::trim_start);
+    let member = asks.members.iter().find_map(|word| {
+        let rest = start_of(word, behind?)?;
+        let (name, rest) = name(asks, rest)?;
+        Some((word, format!("{group}{}{name}", asks.separator), rest))
+    });
+    match member {
+        Some((word, key, rest)) if word.contains("Section") => below_group(asks, (at, key, rest)),
+        Some((_, key, rest)) => (at, key, default(asks, true, rest), 0),
+        None => (at, format!("{group}{}{ANY}", asks.separator), Fallback::None, 0),
+    }
+}
+
+/// What stands behind a word at the start of a text. `*` in the word is any text of the same line.
+fn start_of<'a>(word: &str, text: &'a str) -> Option<&'a str> {
+    let (start, end) = word.split_once(ANY).unwrap_or((word, ""));
+    let rest = text.strip_prefix(start)?;
+    let at = rest.lines().next().unwrap_or_default().find(end)?;
+    Some(&rest[at + end.len()..])
+}
+
+/// The keys of a call that has their start and their ends as arguments: `prefix = "a", name = {"b", "c"}`.
+/// The program starts without a value for them.
+fn of_arguments<'a>(asks: &Asks, at: usize, rest: &'a str) -> Vec<Found<'a>> {
+    let inner = rest.split(')').next().unwrap_or_default();
+    let texts = |part: &str| -> Vec<String> {
+        part.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+    };
+    let (mut prefix, mut names) = (String::new(), Vec::new());
+    let mut open = inner;
+    while !open.is_empty() {
+        // An argument ends at a comma outside of braces.
+        let mut depth = 0_i32;
+        let end = open.find(|c: char| {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            c == ',' && depth == 0
+        });
+        let (part, after) = open.split_at(end.unwrap_or(open.len()));
+        open = after.strip_prefix(',').unwrap_or_default();
+        match part.split_once('=').map(|(word, value)| (word.trim(), value)) {
+            Some(("prefix", value)) => prefix = texts(value).into_iter().next().unwrap_or_default(),
+            Some(("name" | "value", value)) => names.extend(texts(value)),
+            Some(_) => {}
+            None => names.extend(texts(part)),
+        }
+    }
+    let prefix = prefix.trim_end_matches(asks.separator.as_str());
+    let key = |name: String| match prefix {
+        "" => name,
+        prefix => format!("{prefix}{}{name}", asks.separator),
+    };
+    names.into_iter().map(|name| (at, key(name), Fallback::Made, 0)).collect()
 }
 
 /// The places of a word, each with the text behind it. `*` in a word is any text of the same line.
@@ -148,11 +262,7 @@ fn name<'a>(asks: &Asks, text: &'a str) -> Option<(&'a str, &'a str)> {
 }
 
 /// Names that stand in braces before `= OBJECT`: `const { PORT, HOST: host = "::" } = process.env`.
-fn taken_from<'a>(
-    asks: &Asks,
-    object: &str,
-    text: &'a str,
-) -> Vec<(usize, String, Option<&'a str>)> {
+fn taken_from<'a>(asks: &Asks, object: &str, text: &'a str) -> Vec<Found<'a>> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices(object) {
         let after = text[at + object.len()..].chars().next();
@@ -169,22 +279,51 @@ fn taken_from<'a>(
             let place = start + item.len() - own.len();
             start += item.len() + 1;
             let Some((name, rest)) = name(asks, own) else { continue };
-            let value = rest.split_once('=').and_then(|(_, value)| literal(value));
-            found.push((place, name.to_owned(), value));
+            let value = rest.split_once('=').map_or(Fallback::None, |(_, value)| of_text(value));
+            found.push((place, name.to_owned(), value, 0));
         }
     }
     found
 }
 
-/// The default that stands behind a name: a literal, or all of it where the profile says how it ends.
-fn default<'a>(asks: &Asks, rest: &'a str) -> Option<&'a str> {
-    if let Some(end) = &asks.default_end {
-        let rest = asks.defaults.iter().find_map(|word| rest.strip_prefix(word.as_str()))?;
-        let text = &rest[..rest.find(end.as_str())?];
-        return (!text.contains(['$', '\n'])).then_some(text);
+/// The default that stands behind a name: a literal, or all of it where the profile says how it ends. Behind the
+/// name of a call it may be the next argument.
+fn default<'a>(asks: &Asks, is_call: bool, rest: &'a str) -> Fallback<'a> {
+    if let Some(next) = argument(rest).filter(|_| is_call) {
+        return of_text(next);
     }
-    let rest = rest.trim_start_matches(['\'', '"', '`', ']']).trim_start();
-    literal(asks.defaults.iter().find_map(|word| rest.strip_prefix(word.as_str()))?)
+    let sign =
+        |rest: &'a str| asks.defaults.iter().find_map(|word| rest.strip_prefix(word.as_str()));
+    if let Some(end) = &asks.default_end {
+        let Some(rest) = sign(rest) else { return Fallback::None };
+        let Some(at) = rest.find(end.as_str()) else { return Fallback::Made };
+        let text = &rest[..at];
+        return if text.contains(['$', '\n']) { Fallback::Made } else { Fallback::Literal(text) };
+    }
+    let closes = |c: char| matches!(c, '\'' | '"' | '`' | ']') || is_call && c == ')';
+    sign(rest.trim_start_matches(closes).trim_start()).map_or(Fallback::None, of_text)
+}
+
+/// The last argument behind a name that a quote ends; none if the name is the last one.
+fn argument(rest: &str) -> Option<&str> {
+    let next = rest.strip_prefix(['"', '\''])?.trim_start().strip_prefix(',')?.trim_start();
+    // `getProperty("a", Integer.class, 3)`; the type alone is no default.
+    match next.split_once(".class") {
+        Some((kind, rest)) if kind.chars().all(|c| c.is_alphanumeric() || "_.".contains(c)) => {
+            rest.trim_start().strip_prefix(',')
+        }
+        _ => Some(next),
+    }
+}
+
+/// A default at the start of a text.
+fn of_text(text: &str) -> Fallback<'_> {
+    match literal(text) {
+        Some(text) => Fallback::Literal(text),
+        // `?? throw new ...`: the program ends.
+        None if text.trim_start().starts_with("throw") => Fallback::None,
+        None => Fallback::Made,
+    }
 }
 
 /// The literal at the start of a text, which is the whole value.
@@ -213,8 +352,15 @@ mod tests {
         let profiles = crate::profile::stock_profiles().unwrap();
         let profile = profiles.into_iter().find(|one| one.name == profile).unwrap();
         let asks = profile.layers.iter().find_map(|layer| layer.asks.as_ref()).unwrap();
-        let row = |one: Asked<'_>| (one.name, one.default.map(str::to_owned), one.at.line);
-        asked(asks, &without_comments(text)).into_iter().map(row).collect()
+        let text = without_comments(text);
+        let constants = Constants::new(std::slice::from_ref(&text));
+        let default = |default: Fallback<'_>| match default {
+            Fallback::None => None,
+            Fallback::Literal(text) => Some(text.to_owned()),
+            Fallback::Made => Some("...".to_owned()),
+        };
+        let row = |one: Asked<'_>| (one.name, default(one.default), one.at.line);
+        asked(asks, (0, &text), &constants).into_iter().map(row).collect()
     }
 
     fn row(name: &str, default: Option<&str>, line: u32) -> (String, Option<String>, u32) {
@@ -243,9 +389,9 @@ mod tests {
         let found = [
             row("PORT", Some("3000"), 1),
             row("A_B", Some("12"), 3),
-            row("B", None, 3),
+            row("B", Some("..."), 3),
             row("C", Some("x"), 4),
-            row("D", None, 4),
+            row("D", Some("..."), 4),
         ];
         assert_eq!(rows("dotenv", text), found);
     }
@@ -292,9 +438,66 @@ mod tests {
         let found = [
             row("ConnectionStrings:Main", None, 1),
             row("Feature:Search", None, 2),
-            row("Smtp:Port", None, 3),
+            row("Smtp:Port", Some("25"), 3),
             row("Smtp:*", None, 4),
         ];
         assert_eq!(rows("dotnet", text), found);
+    }
+
+    #[test]
+    fn a_second_argument_is_a_default() {
+        let text = "env.getProperty(\"a\", \"EUR\"); env.getProperty(\"b\", Integer.class, 3);\n\
+                    env.getProperty(\"c\", Integer.class); env.getProperty(\"d\", make());\n";
+        let found = [
+            row("a", Some("EUR"), 1),
+            row("b", Some("3"), 1),
+            row("c", None, 2),
+            row("d", Some("..."), 2),
+        ];
+        assert_eq!(rows("spring", text), found);
+        let text = "builder.Configuration.GetValue(\"A\", 3); c.Configuration[\"B\"] ?? \"x\";\n\
+                    x.Configuration.GetConnectionString(\"C\") ?? throw new Exception();\n";
+        let found =
+            [row("A", Some("3"), 1), row("B", Some("x"), 1), row("ConnectionStrings:C", None, 2)];
+        assert_eq!(rows("dotnet", text), found);
+    }
+
+    #[test]
+    fn members_of_groups_are_keys() {
+        let text = "c.GetSection(\"Mail\").GetValue<int>(\"Port\", 25); c.GetSection(\"A\")[\"B\"];\n\
+                    c.GetSection(\"A\").GetSection(\"C\"); section.GetValue<int>(\"D\");\n";
+        let found = [row("Mail:Port", Some("25"), 1), row("A:B", None, 1), row("A:C:*", None, 2)];
+        assert_eq!(rows("dotnet", text), found);
+    }
+
+    #[test]
+    fn constants_stand_for_their_literals() {
+        let text = "class A { public const string Section = \"Pay\"; }\n\
+                    class B { public const string Section = \"Mail\"; }\n\
+                    c.GetSection(A.Section); c.GetSection(B.Section)[\"X\"]; c.GetSection(C.Section);\n\
+                    c.GetSection(nameof(Jwt)); c.GetSection(Section);\n";
+        // A constant that is not known may be any group.
+        let found = [
+            row("Pay:*", None, 3),
+            row("Mail:X", None, 3),
+            row("*", None, 3),
+            row("Jwt:*", None, 4),
+        ];
+        assert_eq!(rows("dotnet", text), found);
+        let text = "class P { static final String PREFIX = \"app.mail\"; }\n\
+                    @ConfigurationProperties(P.PREFIX) record M(String host) {}\n";
+        assert_eq!(rows("spring", text), [row("app.mail.*", None, 2)]);
+    }
+
+    #[test]
+    fn named_arguments_make_keys() {
+        let text = "@ConditionalOnProperty(prefix = \"app\", name = {\"a\", \"b\"}, havingValue = \"x\")\n\
+                    @ConditionalOnProperty(\"app.c\")\n";
+        let found = [
+            row("app.a", Some("..."), 1),
+            row("app.b", Some("..."), 1),
+            row("app.c", Some("..."), 2),
+        ];
+        assert_eq!(rows("spring", text), found);
     }
 }

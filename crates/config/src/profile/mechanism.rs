@@ -30,12 +30,24 @@ pub struct Asks {
     pub skip: Vec<String>,
     /// What stands right before a name, such as `process.env.`. `*` is any text of the same line.
     pub words: Vec<String>,
+    /// The words of these behind which a key must have a value, so that the program starts.
+    #[serde(default)]
+    pub required: Vec<String>,
     /// How keys start whose other part stands behind a word, by the word.
     #[serde(default)]
     pub below: BTreeMap<String, String>,
     /// What stands right before the name of a group of keys.
     #[serde(default)]
     pub groups: Vec<String>,
+    /// What stands right behind a group where one key of it is taken: `["`.
+    #[serde(default)]
+    pub members: Vec<String>,
+    /// How groups end whose methods ask for keys below them: a variable with `section` in its name.
+    #[serde(default)]
+    pub groups_end: Vec<String>,
+    /// Calls with the named arguments `prefix` and `name`, which make keys.
+    #[serde(default)]
+    pub named_arguments: Vec<String>,
     /// What stands between a group and a key in it.
     #[serde(default)]
     pub separator: String,
@@ -49,12 +61,17 @@ pub struct Asks {
     pub defaults: Vec<String>,
     /// What ends a default; none: a default is a literal.
     pub default_end: Option<String>,
-    /// How names must start.
+    /// How names must start: code gets no value for others.
     #[serde(default)]
     pub start: String,
+    /// The option of the code that names other starts; where it is used, they are not known.
+    pub start_option: Option<String>,
     /// Names that are no variables.
     #[serde(default)]
     pub except: Vec<String>,
+    /// Whether names have no lower-case letters.
+    #[serde(default)]
+    pub upper_case: bool,
 }
 
 /// A variable that holds a document.
@@ -211,19 +228,34 @@ pub struct PythonClasses {
 pub struct Needs {
     /// The package file, in JSON.
     pub file: String,
-    /// Its groups of names and scripts.
+    /// Its groups of names of packages.
     pub groups: Vec<String>,
-    /// Parts of a name or a script, one of which is enough.
-    pub words: Vec<String>,
+    /// Parts of the names of packages that read the file in their own way.
+    #[serde(default)]
+    pub packages: Vec<String>,
+    /// Parts of the names of packages that code must call.
+    #[serde(default)]
+    pub installed: Vec<String>,
+    /// What is said where such a package is installed, and no code calls it.
+    #[serde(default)]
+    pub not_called: String,
+    /// The group of scripts.
+    pub commands: String,
+    /// The script that starts the program.
+    pub start: String,
+    /// Parts of a script that read the file.
+    #[serde(default)]
+    pub command_words: Vec<String>,
+    /// What stands in a script before the name of a file.
+    #[serde(default)]
+    pub file_options: Vec<String>,
     /// Files of code.
     pub code: Vec<String>,
     /// Texts of the code, one of which is enough.
     pub code_words: Vec<String>,
-    /// How the call in the code starts.
-    pub call: Option<String>,
-    /// Options of the call that change what is read.
+    /// How the calls in the code start.
     #[serde(default)]
-    pub options: Vec<String>,
+    pub calls: Vec<String>,
     /// Why the file is not read without it.
     pub why: String,
 }
@@ -252,4 +284,13 @@ pub struct Ignored {
     pub format: Option<Format>,
     /// Why they are not read.
     pub why: String,
+    /// Whether they are near enough to files that are read to be meant as such: a finding.
+    #[serde(default)]
+    pub near: bool,
+    /// Files and a text: where one of the files has the text, the program may read them.
+    #[serde(default)]
+    pub unless_files: Vec<String>,
+    /// That text.
+    #[serde(default)]
+    pub unless_text: String,
 }

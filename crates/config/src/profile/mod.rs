@@ -127,6 +127,9 @@ pub struct Define {
     pub element: Option<Element>,
     /// What it is where nothing sets it; none: files that need it are not looked for.
     pub default: Option<String>,
+    /// The only values that programs know; empty: any.
+    #[serde(default)]
+    pub values: Vec<String>,
     /// Whether it is a list, separated by commas.
     #[serde(default)]
     pub list: bool,
@@ -393,7 +396,10 @@ impl Profile {
         if is_layered && self.layers.is_empty() {
             return Err("it has no `[[layer]]`".to_owned());
         }
-        if !is_layered && !self.layers.is_empty() {
+        // Settings that are a module have code that asks for them.
+        let is_code = |layer: &Layer| layer.asks.is_some();
+        let has_code = self.dialect == Dialect::PythonModule && self.layers.iter().all(is_code);
+        if !is_layered && !has_code && !self.layers.is_empty() {
             return Err("only the dialects `layers` and `spring` take `[[layer]]`".to_owned());
         }
         self.check_tables()?;

@@ -1,10 +1,7 @@
 //! Classes of Python as they are written: their bases, fields and options.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-
 use super::dotenv::Variables;
-use super::expression::{Scope, Value, called, dotted, split_all, split_symbol};
+use super::expression::{Scope, Value, called, dotted, is_name, split_all, split_symbol};
 use super::tokens::{Statement, Token};
 use crate::position::Position;
 
@@ -27,13 +24,15 @@ pub(super) struct Written {
     pub(super) aliases: Vec<String>,
     /// The class of the default and its arguments: `Sub(a=1)`.
     pub(super) made: Vec<(String, Value)>,
+    /// Whether some source must set it. Pydantic 1 has `None` as the default of optional fields.
+    pub(super) is_required: bool,
     pub(super) at: Position,
 }
 
 /// The classes of a file.
 pub(super) fn classes_of(file: &str, found: &[Statement]) -> Vec<Class> {
     let variables = Variables::default();
-    let scope = Scope { names: BTreeMap::new(), variables: &variables, used: RefCell::default() };
+    let mut scope = Scope::new(file, &variables);
     let mut classes: Vec<Class> = Vec::new();
     // The indentation of the class, of its body, and whether `class Config` is open in it.
     let (mut body, mut inner): (Option<usize>, bool) = (None, false);
@@ -45,6 +44,11 @@ pub(super) fn classes_of(file: &str, found: &[Statement]) -> Vec<Class> {
                 let (fields, options) = (Vec::new(), Vec::new());
                 classes.push(Class { name, bases, file: file.to_owned(), fields, options });
                 body = Some(usize::MAX);
+            }
+            if let Some(([Token::Name(name)], value)) = split_symbol(tokens, "=")
+                && let path @ Value::Path(_) = scope.value(value)
+            {
+                scope.names.insert(name.clone(), path);
             }
             continue;
         }
@@ -103,6 +107,7 @@ fn add_member(class: &mut Class, scope: &Scope<'_>, tokens: &[Token], statement:
         default: value.map(|value| scope.value(value)),
         aliases: Vec::new(),
         made: Vec::new(),
+        is_required: value.is_none() && !is_optional(kind),
         at: statement.at[0],
     };
     if field.kind == "ClassVar" {
@@ -110,7 +115,10 @@ fn add_member(class: &mut Class, scope: &Scope<'_>, tokens: &[Token], statement:
     }
     if let Some((callee, "(", inner)) = value.and_then(called) {
         match dotted(callee).as_deref().and_then(|name| name.rsplit('.').next()) {
-            Some("Field") => from_field(&mut field, scope, inner),
+            Some("Field") => {
+                from_field(&mut field, scope, inner);
+                field.is_required &= !is_optional(kind);
+            }
             Some(made) if made == field.kind => {
                 field.made = named_arguments(scope, inner);
                 field.default = None;
@@ -124,6 +132,7 @@ fn add_member(class: &mut Class, scope: &Scope<'_>, tokens: &[Token], statement:
 /// A default and names of variables of `Field(...)`.
 fn from_field(field: &mut Written, scope: &Scope<'_>, inner: &[Token]) {
     field.default = None;
+    field.is_required = true;
     for argument in split_all(inner, ",") {
         let (name, value) = match split_symbol(argument, "=") {
             Some(([Token::Name(name)], value)) => (name.as_str(), value),
@@ -131,9 +140,11 @@ fn from_field(field: &mut Written, scope: &Scope<'_>, inner: &[Token]) {
         };
         match name {
             "default" if value != [Token::Symbol("...")] => {
-                field.default = Some(scope.value(value))
+                (field.default, field.is_required) = (Some(scope.value(value)), false);
             }
-            "default_factory" => field.default = Some(Value::Unknown),
+            "default_factory" => {
+                (field.default, field.is_required) = (Some(Value::Unknown), false);
+            }
             "alias" | "validation_alias" => {
                 let texts: Vec<String> = value
                     .iter()
@@ -149,6 +160,10 @@ fn from_field(field: &mut Written, scope: &Scope<'_>, inner: &[Token]) {
             _ => {}
         }
     }
+}
+
+fn is_optional(kind: &[Token]) -> bool {
+    kind.iter().any(|token| is_name(token, "Optional") || is_name(token, "None"))
 }
 
 fn named_arguments(scope: &Scope<'_>, inner: &[Token]) -> Vec<(String, Value)> {

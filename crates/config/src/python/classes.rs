@@ -16,8 +16,11 @@ use std::path::Path;
 use super::class::{Class, Written, classes_of};
 use super::expression::Value;
 use super::module::BY_CODE;
+use super::options::Options;
 use super::tokens::statements;
 use super::values::{interpolated, values_of};
+use crate::asks::REQUIRED;
+use crate::needs;
 use crate::position::Position;
 use crate::profile::{Profile, PythonClasses};
 use crate::provenance::{Op, Outcome, SourceKind, SourceState};
@@ -46,18 +49,6 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
 struct Classes {
     all: BTreeMap<String, Class>,
     gaps: Vec<Loaded>,
-}
-
-/// Options of a class of settings.
-#[derive(Default)]
-struct Options {
-    prefix: String,
-    delimiter: Option<String>,
-    env_files: Vec<String>,
-    secrets_dir: Option<String>,
-    case_sensitive: bool,
-    ignore_empty: bool,
-    extra: String,
 }
 
 /// A class of settings with its fields, those of groups below them.
@@ -160,42 +151,6 @@ impl Classes {
     }
 }
 
-impl Options {
-    fn new(all: &[(String, Value)]) -> Self {
-        let last =
-            |name: &str| all.iter().rev().find(|(own, _)| own == name).map(|(_, value)| value);
-        let text = |name: &str| match last(name) {
-            Some(Value::Text(text)) => Some(text.clone()),
-            _ => None,
-        };
-        let truth = |name: &str| last(name) == Some(&Value::Truth(true));
-        let env_files = match last("env_file") {
-            Some(Value::Text(file)) => vec![file.clone()],
-            Some(Value::List(all)) => {
-                let texts = all.iter().filter_map(|value| match value {
-                    Value::Text(file) => Some(file.clone()),
-                    _ => None,
-                });
-                texts.collect()
-            }
-            _ => Vec::new(),
-        };
-        Self {
-            prefix: text("env_prefix").unwrap_or_default(),
-            delimiter: text("env_nested_delimiter").filter(|text| !text.is_empty()),
-            env_files,
-            secrets_dir: text("secrets_dir"),
-            case_sensitive: truth("case_sensitive"),
-            ignore_empty: truth("env_ignore_empty"),
-            extra: text("extra").unwrap_or_else(|| "forbid".to_owned()),
-        }
-    }
-
-    fn folded(&self, name: &str) -> String {
-        if self.case_sensitive { name.to_owned() } else { name.to_lowercase() }
-    }
-}
-
 /// Types whose values are JSON in a variable.
 const JSON_KINDS: &[&str] = &[
     "list",
@@ -232,6 +187,9 @@ impl Settings {
             self.secrets(root, folder, to);
         }
         self.env_files(root, request, to);
+        if self.options.has_unknown_file {
+            to.loaded.push(needs::unknown(0, &format!("env_file of {}", self.name)));
+        }
         if let Some(variables) = &request.environment {
             let (source, _) = environment_source("environment", variables);
             let index = to.loaded.len();
@@ -527,6 +485,9 @@ fn add_defaults(fields: &[Field], start: &[Segment], to: &mut Collected) {
         });
         let default = field.written.default.iter().flat_map(Value::leaves);
         let default = default.map(|(below, text)| (below, text, ""));
+        if field.written.is_required && field.below.is_empty() {
+            push_request(field, &path, to);
+        }
         for (below, text, remark) in default.chain(made).collect::<Vec<(Vec<Segment>, _, _)>>() {
             let verdict = match &text {
                 Some(_) => (Outcome::Won, remark.to_owned()),
@@ -543,6 +504,23 @@ fn add_defaults(fields: &[Field], start: &[Segment], to: &mut Collected) {
             let path = path.iter().cloned().chain(below).collect();
             push(to, path, &given, verdict, text.unwrap_or_default());
         }
+    }
+}
+
+/// Notes a field that some source must set.
+fn push_request(field: &Field, path: &[Segment], to: &mut Collected) {
+    let given = Given {
+        name: String::new(),
+        value: Raw::default(),
+        at: Some((field.written.at, field.written.at.line)),
+        source: to.loaded.len() - 1,
+        used: true,
+        lost: None,
+    };
+    let verdict = (Outcome::Requested, REQUIRED.to_owned());
+    push(to, path.to_vec(), &given, verdict, String::new());
+    if let Some(entry) = to.loaded.last_mut().and_then(|one| one.contents.entries.last_mut()) {
+        (entry.op, entry.null) = (Op::Inherit, true);
     }
 }
 

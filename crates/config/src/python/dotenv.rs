@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::expression::{called, dotted, is_name, split_all, split_symbol};
+use super::expression::{Scope, Value, called, dotted, is_name, split_all, split_symbol};
 use super::tokens::Token;
 use super::values::interpolated;
 use crate::readers::{Contents, Segment};
@@ -47,7 +47,7 @@ impl<'a> Variables<'a> {
     }
 
     pub(super) fn get(&self, name: &str) -> Found {
-        self.asked.borrow_mut().insert(name.to_owned(), String::new());
+        self.asked.borrow_mut().entry(name.to_owned()).or_default();
         let loaded = self.loaded.borrow();
         let of_file = loaded.get(name);
         let own = self.of_environment(name).filter(|_| of_file.is_none_or(|found| !found.2));
@@ -62,9 +62,19 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// The variables that were asked for; which keys they set is not known.
+    /// Notes which key is made from a variable.
+    pub(super) fn sets(&self, variable: &str, key: &str) {
+        self.asked.borrow_mut().insert(variable.to_owned(), key.to_owned());
+    }
+
+    /// The variables that were asked for, each with a key that is made from it; none is an empty text.
     pub(super) fn asked(&self) -> BTreeMap<String, String> {
         self.asked.borrow().clone()
+    }
+
+    /// Whether a file beats the environment.
+    pub(super) fn beat_environment(&self) -> bool {
+        self.loaded.borrow().values().any(|(_, _, beats)| *beats)
     }
 
     /// From here on a variable that the environment does not have may be set.
@@ -109,8 +119,6 @@ pub(super) struct Call {
 pub(super) enum Where {
     /// `.env` in the folder of the file that calls, or in one above it if the flag says so.
     Beside(bool),
-    /// A path: that many folders above the file that calls.
-    Above(usize, String),
     /// A path below the project's folder.
     Root(String),
     /// Code makes the path.
@@ -118,7 +126,7 @@ pub(super) enum Where {
 }
 
 /// The call that a statement is; none if it reads no file of variables.
-pub(super) fn call(tokens: &[Token]) -> Option<Call> {
+pub(super) fn call(tokens: &[Token], scope: &Scope<'_>) -> Option<Call> {
     let (callee, "(", arguments) = called(tokens)? else { return None };
     let name = dotted(callee)?;
     let name = name.rsplit('.').next()?;
@@ -138,30 +146,24 @@ pub(super) fn call(tokens: &[Token]) -> Option<Call> {
             Some(([Token::Name(name)], value))
                 if matches!(name.as_str(), "dotenv_path" | "env_file") =>
             {
-                path = path_of(value);
+                path = path_of(value, scope);
             }
             Some(_) => {}
             None if argument.is_empty() => {}
-            None => path = path_of(argument),
+            None => path = path_of(argument, scope),
         }
     }
     Some(Call { path, beats })
 }
 
-fn path_of(tokens: &[Token]) -> Where {
+fn path_of(tokens: &[Token], scope: &Scope<'_>) -> Where {
     // `load_dotenv(find_dotenv())` is `load_dotenv()`.
     if tokens.iter().any(|token| is_name(token, "find_dotenv")) {
         return Where::Beside(true);
     }
-    let mut texts = tokens.iter().filter_map(|token| match token {
-        Token::Text(text) => Some(text.clone()),
-        _ => None,
-    });
-    let (Some(Some(text)), None) = (texts.next(), texts.next()) else { return Where::Unknown };
-    let is_above = |token: &&Token| is_name(token, "parent") || is_name(token, "dirname");
-    match tokens.iter().any(|token| is_name(token, "__file__")) {
-        true => Where::Above(tokens.iter().filter(is_above).count(), text),
-        false => Where::Root(text),
+    match scope.value(tokens) {
+        Value::Path(path) | Value::Text(path) => Where::Root(path),
+        _ => Where::Unknown,
     }
 }
 
@@ -172,10 +174,6 @@ pub(super) fn candidates(call: &Call, file: &str) -> Vec<String> {
     match &call.path {
         Where::Beside(true) => above.map(|folder| below(folder, ".env")).collect(),
         Where::Beside(false) => above.take(1).map(|folder| below(folder, ".env")).collect(),
-        Where::Above(levels, name) => {
-            let folder = Path::new(file).ancestors().nth(*levels);
-            folder.map(|folder| below(folder, name)).into_iter().collect()
-        }
         Where::Root(name) => vec![name.clone()],
         Where::Unknown => Vec::new(),
     }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::dotenv::{Found, Variables};
+use super::paths::joined;
 use super::tokens::Token;
 use crate::readers::Segment;
 
@@ -22,6 +23,8 @@ pub(super) enum Value {
     List(Vec<Value>),
     /// A dictionary whose keys are texts or numbers.
     Group(Vec<(String, Value)>),
+    /// A path below the project's folder, which is empty: `Path(__file__).parent`.
+    Path(String),
     /// Made by code that is not run.
     Unknown,
 }
@@ -43,7 +46,8 @@ impl Value {
             Self::Truth(true) => Some("True".to_owned()),
             Self::Truth(false) => Some("False".to_owned()),
             Self::None => Some("None".to_owned()),
-            Self::Unknown => None,
+            // Where the project lies on the machine that runs it is not known.
+            Self::Unknown | Self::Path(_) => None,
             Self::List(all) if all.is_empty() => Some("[]".to_owned()),
             Self::Group(all) if all.is_empty() => Some("{}".to_owned()),
             Self::List(all) => {
@@ -75,13 +79,14 @@ impl Value {
             Self::None => false,
             Self::List(all) => !all.is_empty(),
             Self::Group(all) => !all.is_empty(),
+            Self::Path(_) => true,
             Self::Unknown => return None,
         })
     }
 
     fn is_known(&self) -> bool {
         match self {
-            Self::Unknown => false,
+            Self::Unknown | Self::Path(_) => false,
             Self::List(all) => all.iter().all(Self::is_known),
             Self::Group(all) => all.iter().all(|(_, value)| value.is_known()),
             _ => true,
@@ -91,16 +96,28 @@ impl Value {
 
 /// What expressions are evaluated with.
 pub(super) struct Scope<'a> {
+    /// The file that is run, below the project's folder.
+    pub(super) file: String,
     /// The names that are set so far.
     pub(super) names: BTreeMap<String, Value>,
     /// The variables of the process.
     pub(super) variables: &'a Variables<'a>,
     /// The variables that were looked up, and where each is set.
     pub(super) used: RefCell<Vec<(String, Option<String>)>>,
+    /// A variable without a value and a default that was looked up: the program ends there.
+    pub(super) missing: RefCell<Option<String>>,
 }
 
 /// Deeper nesting is no literal that a person writes.
 const MAX_DEPTH: usize = 60;
+
+impl<'a> Scope<'a> {
+    /// A scope in which no name is set yet.
+    pub(super) fn new(file: &str, variables: &'a Variables<'a>) -> Self {
+        let (names, used, missing) = (BTreeMap::new(), RefCell::default(), RefCell::default());
+        Self { file: file.to_owned(), names, variables, used, missing }
+    }
+}
 
 impl Scope<'_> {
     /// The value of an expression.
@@ -108,7 +125,7 @@ impl Scope<'_> {
         self.of(tokens, 0)
     }
 
-    fn of(&self, tokens: &[Token], depth: usize) -> Value {
+    pub(super) fn of(&self, tokens: &[Token], depth: usize) -> Value {
         if depth > MAX_DEPTH || tokens.is_empty() {
             return Value::Unknown;
         }
@@ -189,6 +206,11 @@ impl Scope<'_> {
                 _ => Value::Unknown,
             });
         }
+        if let Some((left, right)) = split_last_symbol(tokens, "/")
+            && let left @ Value::Path(_) = of(left)
+        {
+            return Some(joined(&[left, of(right)]));
+        }
         if has_symbol(
             tokens,
             &["-", "/", "//", "%", "**", "|", "&", "^", "<<", ">>", "~", ":=", "@"],
@@ -209,6 +231,7 @@ impl Scope<'_> {
                 "True" => Value::Truth(true),
                 "False" => Value::Truth(false),
                 "None" => Value::None,
+                "__file__" => Value::Path(self.file.clone()),
                 name => self.names.get(name).cloned().unwrap_or(Value::Unknown),
             },
             _ if tokens.iter().all(|token| matches!(token, Token::Text(_))) => {
@@ -223,7 +246,7 @@ impl Scope<'_> {
             {
                 self.display(open, &tokens[1..tokens.len() - 1], depth)
             }
-            _ => self.call(tokens, depth),
+            _ => self.path(tokens, depth).unwrap_or_else(|| self.call(tokens, depth)),
         }
     }
 
@@ -306,6 +329,35 @@ impl Scope<'_> {
         }
     }
 
+    /// The variable whose text an expression is, where its default is a truth value: `os.getenv("DEBUG", False)`.
+    /// So the program takes the text for a truth value.
+    pub(super) fn text_for_truth(&self, tokens: &[Token]) -> Option<(String, String)> {
+        let (callee, "(", inner) = called(tokens)? else { return None };
+        let name = dotted(callee)?;
+        // `bool("False")` is true, too.
+        let (call, is_converted) = match name.as_str() {
+            "bool" => (inner, true),
+            _ => (tokens, false),
+        };
+        let (callee, "(", inner) = called(call)? else { return None };
+        let name = dotted(callee)?;
+        if !matches!(name.as_str(), "os.environ.get" | "environ.get" | "os.getenv" | "getenv") {
+            return None;
+        }
+        let arguments = split_all(inner, ",");
+        let default = match arguments.get(1) {
+            Some([Token::Name(_), Token::Symbol("="), rest @ ..]) => self.value(rest),
+            Some(tokens) => self.value(tokens),
+            None => Value::None,
+        };
+        let Value::Text(name) = self.value(arguments.first()?) else { return None };
+        match (default, self.value(call)) {
+            (Value::Truth(_), Value::Text(text)) => Some((name, text)),
+            (_, Value::Text(text)) if is_converted => Some((name, text)),
+            _ => None,
+        }
+    }
+
     /// The value of a variable; without one, the default.
     fn variable(&self, name: Option<Value>, default: Option<Value>) -> Value {
         let Some(Value::Text(name)) = name else { return Value::Unknown };
@@ -314,12 +366,14 @@ impl Scope<'_> {
             Found::NotSet => (None, None),
             Found::NotKnown => return Value::Unknown,
         };
-        self.used.borrow_mut().push((name, place));
+        self.used.borrow_mut().push((name.clone(), place));
         match (value, default) {
             (Some(text), _) => Value::Text(text),
             (None, Some(default)) => default,
-            // The program ends with an error.
-            (None, None) => Value::Unknown,
+            (None, None) => {
+                self.missing.borrow_mut().get_or_insert(name);
+                Value::Unknown
+            }
         }
     }
 }

@@ -9,8 +9,15 @@ mod dotenv;
 mod expression;
 mod import;
 mod module;
+mod more;
+mod options;
+mod paths;
+mod setting;
 mod tokens;
 mod values;
 
 pub(crate) use classes::collect as collect_classes;
 pub(crate) use module::collect as collect_module;
+pub(crate) use paths::normal as normal_path;
+pub(crate) use setting::{NO_VARIABLE, TEXT_IS_TRUE};
+pub(crate) use values::REFUSED;

@@ -2,7 +2,7 @@
 //!
 //! A name that is set again is another value as a whole: dictionaries are not merged.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
@@ -10,11 +10,13 @@ use std::rc::Rc;
 use super::dotenv::{self, Variables};
 use super::expression::{Scope, Value, called, dotted, is_name, split_symbol};
 use super::import::{Imported, imported, starred};
+use super::more::{add_requests, add_variables};
+use super::setting::{NO_VARIABLE, TEXT_IS_TRUE, is_false, is_setting, put};
 use super::tokens::{Statement, Token, statements};
 use crate::position::Position;
 use crate::profile::{Profile, PythonModule};
 use crate::provenance::{Op, Outcome, SourceKind, SourceState};
-use crate::readers::{Contents, Entry, Format, Segment};
+use crate::readers::{Contents, Entry, Format, Oddity, Segment};
 use crate::sources::{Collected, Defined, Loaded, Part, Request, Root, load_file, shown_path};
 use crate::value::Raw;
 
@@ -29,7 +31,7 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
     let root = Root::from_request(request);
     let module = module_of(rules, &root, request);
     let variables = Variables::new(request);
-    let scope = Scope { names: BTreeMap::new(), variables: &variables, used: RefCell::default() };
+    let scope = Scope::new("", &variables);
     let mut runner = Runner {
         root: &root,
         scope,
@@ -48,7 +50,11 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
         (None, Some(name)) => runner.missing(name),
         (None, None) => {}
     }
-    let Runner { mut loaded, parts, .. } = runner;
+    let Runner { mut loaded, mut parts, .. } = runner;
+    add_requests(profile, &root, &mut loaded, &mut parts);
+    if request.all_variables {
+        add_variables(request, &variables, &mut loaded, &mut parts);
+    }
     if let Some(first) = loaded.first_mut() {
         first.asked = variables.asked();
     }
@@ -143,24 +149,36 @@ impl Runner<'_> {
     fn loads_of(&mut self, file: &str) {
         let Some(bytes) = self.root.read(Path::new(file)).bytes else { return };
         let found = statements(&String::from_utf8_lossy(&bytes)).unwrap_or_default();
-        for call in found.iter().filter_map(|statement| dotenv::call(&statement.tokens)) {
-            self.loads(file, &call, Mode::Run);
+        let mut scope = Scope::new(file, self.scope.variables);
+        for statement in &found {
+            if let Some(call) = dotenv::call(&statement.tokens, &scope) {
+                self.loads((file, statement.at[0].line), &call, Mode::Run);
+            } else if let Some(([Token::Name(name)], value)) = split_symbol(&statement.tokens, "=")
+            {
+                let value = scope.value(value);
+                scope.names.insert(name.clone(), value);
+            }
         }
     }
 
     /// `load_dotenv()` of a file.
-    fn loads(&mut self, file: &str, call: &dotenv::Call, mode: Mode) {
-        let found = dotenv::candidates(call, file).into_iter();
-        let found = found.map(|name| shown_path(Path::new(&name)));
-        let found = found.clone().find(|name| !self.root.matching(name).is_empty());
+    fn loads(&mut self, (file, line): (&str, u32), call: &dotenv::Call, mode: Mode) {
+        let names = dotenv::candidates(call, file).into_iter();
+        let mut names = names.map(|name| shown_path(Path::new(&name)));
+        let first = names.clone().next();
+        let found = names.find(|name| !self.root.matching(name).is_empty());
         let is_unknown = matches!(call.path, dotenv::Where::Unknown);
         if mode == Mode::Maybe || is_unknown {
             self.scope.variables.open();
         }
-        let Some(name) = found.filter(|_| mode == Mode::Run) else { return };
+        let is_missing = found.is_none();
+        let Some(name) = found.or(first).filter(|_| mode == Mode::Run) else { return };
         let format = Some(Format::EnvPython);
-        let held =
+        let mut held =
             load_file(self.root, Path::new(&name), format, SourceKind::Dotenv, "load_dotenv");
+        if is_missing {
+            held.0.why = format!("no such file; {file}:{line} reads it");
+        }
         self.scope.variables.take(&name, &held.1, call.beats);
         if held.0.state.is_gap() {
             self.scope.variables.open();
@@ -210,6 +228,7 @@ impl Runner<'_> {
             }
         };
         self.active.push(file.to_owned());
+        let outer = std::mem::replace(&mut self.scope.file, file.to_owned());
         let mut part = 0;
         let mut blocks: Blocks = Vec::new();
         let mut taken: BTreeMap<usize, Option<bool>> = BTreeMap::new();
@@ -233,6 +252,7 @@ impl Runner<'_> {
         }
         let length = self.loaded[index].contents.entries.len();
         self.parts.push(Part { loaded: index, entries: part..length });
+        self.scope.file = outer;
         self.active.pop();
     }
 
@@ -329,9 +349,9 @@ impl Runner<'_> {
             written.op = Op::Add;
             return self.extend(&written, target, value, mode);
         }
-        if let Some(call) = dotenv::call(tokens) {
+        if let Some(call) = dotenv::call(tokens, &self.scope) {
             let file = self.loaded[index].source.name.clone();
-            return self.loads(&file, &call, mode);
+            return self.loads((&file, statement.at[0].line), &call, mode);
         }
         let Some((target, mut value)) = split_symbol(tokens, "=") else {
             return self.called(&written, tokens);
@@ -341,8 +361,16 @@ impl Runner<'_> {
             targets.push(next);
             value = rest;
         }
+        let text = self.scope.text_for_truth(value).filter(|_| mode == Mode::Run);
         self.scope.used.borrow_mut().clear();
+        self.scope.missing.borrow_mut().take();
         let value = if mode == Mode::Maybe { Value::Unknown } else { self.scope.value(value) };
+        let missing = self.scope.missing.borrow_mut().take().filter(|_| mode == Mode::Run);
+        let wrong = text.filter(|(_, text)| is_false(text)).map(|(name, _)| (name, TEXT_IS_TRUE));
+        for (name, what) in wrong.into_iter().chain(missing.map(|name| (name, NO_VARIABLE))) {
+            let oddity = Oddity { at: written.at, name: crate::secret::name(&name), what };
+            self.loaded[index].contents.oddities.push(oddity);
+        }
         for target in targets {
             match target {
                 [Token::Name(name)] => self.set(&written, name, &[], &value),
@@ -371,11 +399,7 @@ impl Runner<'_> {
 
     /// The names that a module has after it was run by itself. What could not be read is noted.
     fn values_of(&mut self, file: &str) -> BTreeMap<String, Value> {
-        let scope = Scope {
-            names: BTreeMap::new(),
-            variables: self.scope.variables,
-            used: RefCell::default(),
-        };
+        let scope = Scope::new(file, self.scope.variables);
         let mut runner = Runner {
             root: self.root,
             scope,
@@ -471,6 +495,9 @@ impl Runner<'_> {
             .map(Segment::Name)
             .collect();
         self.replace(&start, written);
+        for (variable, _) in self.scope.used.borrow().iter() {
+            self.scope.variables.sets(variable, name);
+        }
         let remark = self.remark();
         for (below, text) in value.leaves() {
             let verdict = match &text {
@@ -539,20 +566,4 @@ struct Written {
     index: usize,
     at: Position,
     end_line: u32,
-}
-
-/// Puts a value into groups.
-fn put(group: &mut Value, path: &[String], value: Value) {
-    let (Value::Group(all), Some((first, rest))) = (group, path.split_first()) else { return };
-    match all.iter_mut().find(|(name, _)| name == first) {
-        Some((_, own)) if rest.is_empty() => *own = value,
-        Some((_, own)) => put(own, rest, value),
-        None if rest.is_empty() => all.push((first.clone(), value)),
-        None => {}
-    }
-}
-
-/// Django takes the names that `str.isupper` is true of.
-fn is_setting(name: &str) -> bool {
-    !name.chars().any(char::is_lowercase) && name.chars().any(char::is_uppercase)
 }

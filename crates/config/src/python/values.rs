@@ -2,6 +2,9 @@
 
 use crate::readers::{Entry, Format, Segment, read};
 
+/// How the reason ends why a value is none that the program takes.
+pub(crate) const REFUSED: &str = ": the program does not start";
+
 /// A value for a key, or why there is none.
 type Set = (Vec<Segment>, Result<String, String>);
 

@@ -2,7 +2,9 @@
 //! npm. They look alike and differ in quotes, comments, escapes and blanks; each function follows the
 //! code of its program.
 
-use super::{CUT, Contents, Entry, KEEPS_QUOTES, Oddity, Segment, Unreadable, is_quoted};
+use super::{
+    CUT, Contents, Entry, KEEPS_QUOTES, Oddity, QUOTE_IN_VALUE, Segment, Unreadable, is_quoted,
+};
 use crate::position::{Lines, Position, number};
 use crate::provenance::Op;
 use crate::value::Raw;
@@ -256,6 +258,12 @@ pub(super) fn dotenv(text: &str) -> Contents {
         if is_cut && is_plain {
             contents.oddities.push(Oddity { at: position, name: name.to_owned(), what: CUT });
         }
+        let quote = |c: &char| matches!(c, '"' | '\'' | '`');
+        let first = text[skip(text, value_at, is_js_space)..].chars().next().filter(quote);
+        if first.is_some_and(|quote| value.starts_with(quote) && !value[1..].ends_with(quote)) {
+            let what = QUOTE_IN_VALUE;
+            contents.oddities.push(Oddity { at: position, name: name.to_owned(), what });
+        }
         contents.entries.push(entry(name, &value, position, lines.line(end.max(key_at))));
         // The rest of the line is a comment, or nothing.
         at = text[end..].find(['\n', '\r']).map_or(text.len(), |length| end + length + 1);
@@ -368,6 +376,16 @@ mod tests {
         assert_eq!(contents.entries[5].end_line, 7);
         let error = compose("A=1\nB=\"open\n").unwrap_err().to_string();
         assert_eq!(error, "line 2, column 3: a quoted value without its closing quote");
+    }
+
+    #[test]
+    fn a_quote_that_ends_nowhere_is_a_part_of_the_value() {
+        let contents = dotenv("A=\"60\nB=\"hello\" world\nC=\"x\"\nD='two\nlines'\nE=it's\n");
+        let rows =
+            ["1:1 A=\"60", "2:1 B=\"hello\" world", "3:1 C=x", "4:1 D=two\nlines", "6:1 E=it's"];
+        assert_eq!(pairs(&contents), rows);
+        let odd: Vec<&str> = contents.oddities.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(odd, ["A", "B"]);
     }
 
     #[test]

@@ -161,6 +161,9 @@ pub(crate) const CUT: &str = "ends before the `#`: what follows is taken for a c
 /// Of a value of which a part is a variable that is not set.
 pub(crate) const NOT_SET_IN_PART: &str =
     "loses the part behind a `$`: it is taken for a variable, and none of this name is set";
+/// What an [`Oddity`] says of a quote that the end of the value does not match.
+pub(crate) const QUOTE_IN_VALUE: &str =
+    "starts with a quote that is part of the value, because no quote ends it";
 /// Of a value whose quotes do not end it.
 pub(crate) const KEEPS_QUOTES: &str = "keeps its quotes: they are part of the value here";
 /// Of a value that ends in a blank.

@@ -38,7 +38,7 @@ pub(super) struct Known {
 const SHORTEST_BARE: usize = 8;
 
 impl Known {
-    pub(super) fn new(profile: &Profile, loaded: &[Loaded]) -> Self {
+    pub(super) fn new(profile: &Profile, loaded: &[Loaded], exact: &BTreeSet<String>) -> Self {
         let mut known = Self {
             keys: BTreeMap::new(),
             by_variable: BTreeMap::new(),
@@ -51,7 +51,7 @@ impl Known {
             let names = relaxed_variables(key).map(|name| (name, key.clone()));
             known.of_framework.extend(names);
         }
-        for key in keys_of_files(profile, loaded) {
+        for key in keys_of_files(profile, loaded).filter(|key| !exact.contains(key)) {
             if profile.keys.case == Case::Relaxed {
                 for name in relaxed_variables(&key) {
                     let first = name.split('_').next().unwrap_or_default();

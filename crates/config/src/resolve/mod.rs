@@ -8,6 +8,7 @@
 //! ```
 
 mod effective;
+mod exact;
 mod keys;
 mod known;
 mod requests;
@@ -25,6 +26,7 @@ use crate::replace::{self, Written};
 use crate::secret;
 use crate::sources::{Collected, Defined, Loaded, Part};
 use crate::value::{Raw, Redactor};
+use exact::exact_keys;
 use known::Known;
 use requests::{asked, framework_keys, without_set_groups};
 
@@ -39,7 +41,8 @@ pub(crate) fn resolve(
     all_variables: bool,
     mut redactor: Redactor,
 ) -> Configuration {
-    let known = Known::new(profile, &collected.loaded);
+    let exact = exact_keys(profile, &collected.loaded);
+    let known = Known::new(profile, &collected.loaded, &exact);
     for loaded in &collected.loaded {
         for entry in &loaded.contents.entries {
             match loaded.source.kind.is_secret() {
@@ -51,6 +54,8 @@ pub(crate) fn resolve(
     let mut resolver = Resolver {
         profile,
         known,
+        exact,
+        is_code: false,
         redactor,
         all_variables,
         defines: &collected.defines,
@@ -107,6 +112,10 @@ struct Found {
 struct Resolver<'a> {
     profile: &'a Profile,
     known: Known,
+    /// Names for which code takes no other spelling.
+    exact: BTreeSet<String>,
+    /// Whether the part that is resolved is code.
+    is_code: bool,
     redactor: Redactor,
     all_variables: bool,
     defines: &'a [Defined],
@@ -122,6 +131,7 @@ impl Resolver<'_> {
     fn part(&mut self, part: &Part, loaded: &Loaded) {
         let layer = self.profile.layers.get(loaded.layer);
         let index = part.loaded;
+        self.is_code = loaded.source.kind == SourceKind::CodeDefault;
         // A file of variables that the program does not read is no layer: its names are variables' names.
         let of_ignored = || {
             let mut layers = self.profile.layers.iter().rev();
@@ -150,8 +160,11 @@ impl Resolver<'_> {
                     ((Outcome::Won, _), None) => (Outcome::Won, entry.remark().unwrap_or_default()),
                     (found, _) => found,
                 };
-            // What stands on a command line has no place in a text.
-            let is_placed = loaded.source.kind != SourceKind::Arguments;
+            // What stands on a command line or in an environment has no place in a text.
+            let is_placed = !matches!(
+                loaded.source.kind,
+                SourceKind::Arguments | SourceKind::ProcessEnvironment
+            );
             let place = is_placed.then_some((entry.at, entry.end_line));
             let counts = (condition, outcome, reason);
             let source = (index, loaded.source.kind.is_secret());
@@ -230,17 +243,38 @@ impl Resolver<'_> {
         }
     }
 
+    /// Adds an assignment to its key, and to the names of the same letters that code takes in one spelling alone.
     fn assign(
         &mut self,
-        (source, is_secret): (usize, bool),
+        source: (usize, bool),
         (key, written): (&str, &str),
+        value: (&Entry, &[(String, Raw)]),
+        place: Option<(crate::Position, u32)>,
+        counts: (Option<usize>, Outcome, String),
+    ) {
+        let exact: Vec<String> =
+            self.exact.iter().filter(|name| exact::sets(name, key, written)).cloned().collect();
+        for name in &exact {
+            let names = (exact::identity(name), name.as_str(), written);
+            self.assign_to(source, names, value, place, counts.clone());
+        }
+        if !self.is_code || exact.is_empty() {
+            let names = (identity(self.profile, key), key, written);
+            self.assign_to(source, names, value, place, counts);
+        }
+    }
+
+    fn assign_to(
+        &mut self,
+        (source, is_secret): (usize, bool),
+        (identity, key, written): (String, &str, &str),
         (entry, made): (&Entry, &[(String, Raw)]),
         place: Option<(crate::Position, u32)>,
         (condition, outcome, reason): (Option<usize>, Outcome, String),
     ) {
         // Either name may say that the value is secret.
         let named = format!("{key} {written}");
-        self.found.keys.push(identity(self.profile, key));
+        self.found.keys.push(identity);
         let is_group = entry.null && entry.value.expose() == "{}";
         self.found.written.push(Written { document: (source, entry.document), is_group });
         self.found.assignments.push(Assignment {

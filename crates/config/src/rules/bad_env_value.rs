@@ -7,9 +7,10 @@ use culprit_model::Severity;
 use super::blank_interpolation;
 use crate::configuration::{ConfigFinding, Configuration};
 use crate::provenance::{Source, SourceKind};
+use crate::python::{NO_VARIABLE, TEXT_IS_TRUE};
 use crate::readers::{
     BYTE_ORDER_MARK, CUT, KEEPS_BLANK, KEEPS_QUOTES, NOT_SET_IN_PART, NOT_UTF8, Oddity,
-    QUOTED_BLANK, UTF16,
+    QUOTE_IN_VALUE, QUOTED_BLANK, UTF16,
 };
 
 pub(super) const ID: &str = "config-bad-env-file-value";
@@ -18,6 +19,12 @@ pub(super) const ID: &str = "config-bad-env-file-value";
 fn is_of_variables(source: &Source) -> bool {
     use SourceKind::{ComposeEnvFile, Dotenv, DotenvInterpolation};
     matches!(source.kind, ComposeEnvFile | Dotenv | DotenvInterpolation)
+}
+
+/// Whether another rule is about it.
+fn is_of_line(oddity: &Oddity) -> bool {
+    let is_of_settings = matches!(oddity.what, TEXT_IS_TRUE | NO_VARIABLE);
+    !is_of_settings && !blank_interpolation::is_reference(oddity)
 }
 
 /// What to do with a line.
@@ -34,6 +41,9 @@ fn fix(source: &Source, oddity: &Oddity) -> String {
             format!("Put the quotes around the whole item: `- \"{name}=...\"`.")
         }
         KEEPS_QUOTES => "Remove the quotes.".to_owned(),
+        QUOTE_IN_VALUE => {
+            "Put the closing quote at the end of the value, or remove the quotes.".to_owned()
+        }
         KEEPS_BLANK => "Remove the blank at the end of the line.".to_owned(),
         QUOTED_BLANK => "Remove the blank before the closing quote, if it is not meant.".to_owned(),
         BYTE_ORDER_MARK | UTF16 | NOT_UTF8 => {
@@ -60,8 +70,7 @@ fn effect(source: &Source, oddity: &Oddity) -> &'static str {
 
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
     let odd = configuration.oddities.iter();
-    let odd: Vec<&(usize, Oddity)> =
-        odd.filter(|(_, oddity)| !blank_interpolation::is_reference(oddity)).collect();
+    let odd: Vec<&(usize, Oddity)> = odd.filter(|(_, oddity)| is_of_line(oddity)).collect();
     if odd.is_empty() {
         return Vec::new();
     }

@@ -16,11 +16,13 @@ mod never_applied;
 mod never_true;
 mod off_load_path;
 mod optional_source_failed;
+mod other_value;
 mod page;
 mod pages;
 mod shadowed;
 mod start_fails;
 mod target_missing;
+mod text_is_true;
 mod undefined_order;
 mod undefined_rule;
 
@@ -35,7 +37,7 @@ pub use pages::PAGES;
 
 /// The rules: the stable identifier, and what a finding of it says.
 pub const RULES: &[(&str, &str)] = &[
-    (start_fails::ID, "A file is malformed or missing, and the program does not start without it."),
+    (start_fails::ID, "The program does not start with a file or a value."),
     (never_applied::ID, "A variable is set, and nothing takes its value."),
     (near_miss_name::ID, "A name sets a key that nothing else knows, and is almost a known one."),
     (duplicate_key::ID, "One source sets a key twice."),
@@ -61,6 +63,10 @@ pub const RULES: &[(&str, &str)] = &[
         "A value has the form of a time or date, and the invariant culture does not read it so.",
     ),
     (undefined_order::ID, "Two values of equal rank set one key, and no rule says which one wins."),
+    (
+        text_is_true::ID,
+        "A setting takes a text that means false, and the program takes every text for true.",
+    ),
     (drift::DRIFT, "A variable has another value in a later place than in an earlier one."),
     (drift::WORKER_MISSES, "The main process has a variable, and a worker does not."),
     (exposure::NEWER, "A file changed after the process that reads it had started."),
@@ -73,14 +79,14 @@ pub const RULES: &[(&str, &str)] = &[
 pub(crate) fn nearest_names(configuration: &Configuration) -> BTreeMap<(usize, String), String> {
     let near = near_miss_name::near_misses(configuration).into_iter();
     let pair = |one: near_miss_name::NearMiss<'_>| {
-        ((one.slip.source, one.slip.written.to_string()), one.meant_name().to_owned())
+        ((one.slip.source, one.slip.written.to_string()), one.meant_name.to_owned())
     };
     near.map(pair).collect()
 }
 
 /// The findings of a configuration, the worst first, then by rule and key.
 pub(crate) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
-    let rules: [fn(&Configuration) -> Vec<ConfigFinding>; 17] = [
+    let rules: [fn(&Configuration) -> Vec<ConfigFinding>; 19] = [
         start_fails::find,
         never_applied::find,
         near_miss_name::find,
@@ -98,6 +104,8 @@ pub(crate) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
         optional_source_failed::find,
         culture_parse::find,
         undefined_order::find,
+        text_is_true::find,
+        other_value::find,
     ];
     let mut findings: Vec<_> = rules.iter().flat_map(|rule| rule(configuration)).collect();
     near_miss_name::merge_effects(&mut findings);

@@ -2,10 +2,10 @@
 
 use culprit_model::Severity;
 
-use super::near_miss_name::ID;
+use super::near_miss_name::{ID, unused};
 use crate::asks::ANY;
 use crate::configuration::{ConfigFinding, Configuration};
-use crate::provenance::{Assignment, Effective, Outcome};
+use crate::provenance::{Assignment, Effective, Outcome, SourceKind};
 use crate::spelling::slips;
 
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
@@ -18,10 +18,29 @@ fn finding(configuration: &Configuration, request: &Effective) -> Option<ConfigF
     let group = request.key.strip_suffix(ANY)?.strip_suffix(separator)?;
     let mut asked = request.chain.iter().map(|at| &configuration.assignments[*at]);
     let asked = asked.rfind(|one| one.outcome == Outcome::Requested)?;
-    // Groups with a value have no request left.
+    // Groups with a value have no request left, and may be asked for by another one.
+    let is_asked_for = |own: &str| {
+        let start = format!("{own}{separator}").to_lowercase();
+        let mut requests = configuration.assignments.iter();
+        let is_group = requests.any(|one| {
+            one.outcome == Outcome::Requested && one.key.to_lowercase() == format!("{start}{ANY}")
+        });
+        let is_code = |at: &usize| {
+            let source = configuration.assignments[*at].source;
+            configuration.sources[source].kind == SourceKind::CodeDefault
+        };
+        let mut keys = configuration.effective.iter();
+        is_group
+            || keys.any(|one| {
+                let has_value = one.chain.iter().any(|at| !is_code(at));
+                let is_asked = one.chain.iter().any(is_code);
+                has_value && is_asked && one.key.to_lowercase().starts_with(&start)
+            })
+    };
     let near = |one: &&Effective| {
         let own = group_of(&one.key, separator, group.matches(separator).count());
-        one.winner.is_some() && own.is_some_and(|own| slips(own, group).is_some())
+        let is_near = own.is_some_and(|own| slips(own, group).is_some() && !is_asked_for(own));
+        one.winner.is_some() && is_near
     };
     let keys: Vec<&Effective> = configuration.effective.iter().filter(near).collect();
     let first = keys.first()?;
@@ -35,8 +54,8 @@ fn finding(configuration: &Configuration, request: &Effective) -> Option<ConfigF
         key: first.key.to_string(),
         concerns: others.chain([request.key.to_string()]).collect(),
         title: format!(
-            "`{name}` is set, and nothing asks for it; `{asked_at}` asks for the group `{group}`, which is \
-             almost the same."
+            "{}; `{asked_at}` asks for the group `{group}`, which is almost the same.",
+            unused(configuration, name)
         ),
         evidence: vec![set_at, asked_at],
         why: format!("No source sets a key of the group `{group}`."),

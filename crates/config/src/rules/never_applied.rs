@@ -21,6 +21,9 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
             Some(not_asked_for(configuration, one))
         }
         Outcome::NeverApplied => Some(finding(configuration, one)),
+        Outcome::WrongPrefix if kind(one) == SourceKind::CodeDefault => {
+            Some(without_prefix(configuration, one))
+        }
         Outcome::NoKey | Outcome::WrongPrefix | Outcome::WrongCase => {
             Some(not_taken(configuration, one))
         }
@@ -63,7 +66,17 @@ fn not_asked_for(configuration: &Configuration, one: &Assignment) -> ConfigFindi
     let (name, file) = (&one.written, &configuration.sources[one.source].name);
     let near = configuration.asked.keys();
     let near = near.filter_map(|asked| Some((spelling::slips(name, asked)?, asked))).min();
-    let meant = near.map(|(_, asked)| format!("Rename `{name}` to `{asked}`, if this is meant."));
+    // The reason may name the variable of the field that is meant.
+    let named = configuration.asked.keys();
+    let named = named
+        .filter(|asked| one.reason.contains(&format!("`{asked}`")))
+        .max_by_key(|asked| asked.len());
+    let meant = match (named, near) {
+        (Some(asked), _) => Some(format!("Rename `{name}` to `{asked}`.")),
+        (None, near) => {
+            near.map(|(_, asked)| format!("Rename `{name}` to `{asked}`, if this is meant."))
+        }
+    };
     let remove = format!("Remove `{name}` from `{file}`, if nothing else reads it.");
     ConfigFinding {
         id: ID,
@@ -74,6 +87,27 @@ fn not_asked_for(configuration: &Configuration, one: &Assignment) -> ConfigFindi
         evidence: vec![configuration.place(one)],
         why: format!("Reason: {}.", one.reason),
         fix: meant.into_iter().chain([remove]).collect(),
+    }
+}
+
+/// A variable that code asks for, and gets no value of, because of its name.
+fn without_prefix(configuration: &Configuration, one: &Assignment) -> ConfigFinding {
+    let (name, place) = (&one.written, configuration.place(one));
+    let start = one.reason.rsplit('`').nth(1).unwrap_or_default();
+    ConfigFinding {
+        id: ID,
+        severity: Severity::Medium,
+        key: name.to_string(),
+        concerns: Vec::new(),
+        title: format!(
+            "`{place}` asks for `{name}`, and gets no value: the name does not start with `{start}`."
+        ),
+        evidence: vec![place.clone()],
+        why: format!("Reason: {}.", one.reason),
+        fix: vec![format!(
+            "Rename it to `{start}{name}` in `{place}` and where it is set, if everybody may see the value: it is \
+             sent to browsers."
+        )],
     }
 }
 

@@ -11,14 +11,16 @@ const SHOW: &str = "culprit config show";
 pub const PAGES: &[ConfigRuleDoc] = &[
     ConfigRuleDoc {
         id: super::start_fails::ID,
-        claim: "A file is malformed or missing, and the program does not start without it.",
+        claim: "The program does not start with a file or a value.",
         signature: "A source that counts cannot be parsed, or does not exist and is not optional. The profile \
                     says that the program refuses to start then: Spring Boot, .NET, Docker Compose, or the \
-                    package config of Node.js.",
+                    package config of Node.js. Or no source sets a value that the code needs, or a value has \
+                    not the type of its field.",
         not_reported: &[
             "programs that start without the file",
             "files of profiles and environments that are not active",
             "files that Culprit may not read, because the program may",
+            "values that a source may set which could not be read",
         ],
         why: "Nothing that the file says is known. Keys that it may set are marked `unknown`.",
         fix: &[
@@ -259,6 +261,23 @@ pub const PAGES: &[ConfigRuleDoc] = &[
         ],
         why: "The winner can change with the order in which a program lists variables or files.",
         fix: &["Leave the key in one of the two places."],
+        check: EXPLAIN,
+    },
+    ConfigRuleDoc {
+        id: super::text_is_true::ID,
+        claim: "A setting takes a text that means false, and the program takes every text for true.",
+        signature: "The default of a setting is a truth value, and the variable that it takes instead is `False`, \
+                    `0`, `no` or `off`. The settings do not turn the text into a truth value.",
+        not_reported: &[
+            "settings whose default is no truth value",
+            "settings that compare the text, or convert it",
+            "settings that a later line sets again",
+        ],
+        why: "`os.environ.get(\"DEBUG\", False)` with `DEBUG=False` is the text `False`, which is true.",
+        fix: &[
+            "Compare the text: `os.environ.get(\"DEBUG\", \"\").lower() in (\"1\", \"true\")`.",
+            "Set the variable to the empty text.",
+        ],
         check: EXPLAIN,
     },
     ConfigRuleDoc {

@@ -194,6 +194,7 @@ impl ProfileRow {
             choices: Vec::new(),
             refused_by: None,
             framework_keys: Vec::new(),
+            is_relaxed: false,
             invariant_culture: false,
             never_true: Vec::new(),
         })

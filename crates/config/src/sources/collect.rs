@@ -6,7 +6,7 @@ use std::path::Path;
 use super::define::{choice, defined, names_of, path_defined, why_not, with_stars};
 use super::{Collected, Defined, Loaded, Request, Root, environment_source, load_file};
 use crate::launch::{self, Launch};
-use crate::profile::{Layer, Profile, Replaces, placeholders};
+use crate::profile::{Layer, Needs, Profile, Replaces, placeholders};
 use crate::provenance::{Op, Outcome, Source, SourceKind, SourceState};
 use crate::readers::{Contents, Format};
 use crate::resolve::key_of;
@@ -17,39 +17,37 @@ use crate::{arguments, asks, expand, folder, include, needs, switch, variable};
 #[must_use]
 pub fn collect(profile: &Profile, request: &Request) -> Collected {
     let mut root = Root::from_request(request);
-    let mut defines = Vec::new();
-    // Paths that no file sets are known first, because files lie below them.
-    for define in profile.defines.iter().filter(|define| define.path) {
-        let found = defined(define, profile, request, &[]);
-        let is_open = found.values.is_empty();
-        let element = define.element.as_ref().filter(|_| is_open);
-        let element = element.and_then(|element| folder::element(&root, element));
-        let found = match element {
-            Some((value, from)) => Defined { values: vec![value], from, ..found },
-            None => found,
-        };
-        defines.push(path_defined(found, &defines, request));
-    }
+    let mut defines = path_defines(profile, request, &root);
     let launch = launch::read(profile, request, &root);
+    // What the shell has, without what a launch profile sets.
+    let shell = request.environment.as_deref();
     let request = &with_launch(request, launch.as_ref());
-    let filled = profile.fills.as_ref().and_then(|fills| needs::filled(fills, &root, request));
+    let of_names = profile.layers.iter().position(|layer| layer.names_variables);
+    let of_names = of_names.unwrap_or_default();
+    let filled = profile.fills.as_ref();
+    let filled = filled.and_then(|fills| needs::filled(fills, (&root, of_names), request));
     let request = &with_filled(request, filled.as_ref());
     defines.iter().flat_map(|path| &path.values).for_each(|path| root.allow(Path::new(path)));
-    let mut collector =
-        Collector { profile, root: &root, taken: BTreeSet::new(), loaded: Vec::new() };
-    let of_names = profile.layers.iter().position(|layer| layer.names_variables);
-    collector.loaded.extend(filled.iter().map(|filled| {
-        let held = (filled.source.clone(), Contents::default());
-        Loaded::new(of_names.unwrap_or_default(), held)
-    }));
+    let mut collector = Collector {
+        profile,
+        root: &root,
+        taken: BTreeSet::new(),
+        loaded: Vec::new(),
+        beating: Vec::new(),
+    };
+    collector.loaded.extend(filled.iter().flat_map(|filled| filled.sources.clone()));
     // Files that no define chooses come before the others, because one of them may set a define.
     for (index, layer) in profile.layers.iter().enumerate() {
-        for file in layer.files.iter().filter(|file| placeholders(file).next().is_none()) {
-            root.matching(file).iter().for_each(|name| collector.file((index, layer), name, None));
+        match &layer.needs {
+            Some(needs) => collector.needed((index, layer), needs, request),
+            None => collector.plain((index, layer)),
         }
         let asks = layer.asks.iter().flat_map(|asks| asks::sources(asks, (index, layer), &root));
         collector.loaded.extend(asks);
-        let variables = request.environment.as_deref();
+        let variables = match layer.environment {
+            Some(_) => shell,
+            None => request.environment.as_deref(),
+        };
         let found = variables.and_then(|variables| of_variables(layer, variables));
         collector.loaded.extend(found.map(|held| Loaded::new(index, held)));
         let given = layer.arguments.then(|| arguments::of_switches(&request.arguments));
@@ -73,6 +71,7 @@ pub fn collect(profile: &Profile, request: &Request) -> Collected {
     for (index, layer) in profile.layers.iter().enumerate() {
         collector.unread((index, layer), &defines);
     }
+    collector.loaded.append(&mut collector.beating);
     // Within a layer the order of reading is the order of strength.
     collector.loaded.sort_by_key(|loaded| loaded.layer);
     let mut loaded = collector.loaded;
@@ -82,7 +81,6 @@ pub fn collect(profile: &Profile, request: &Request) -> Collected {
             contents.entries.sort_by_key(|entry| (entry.document, entry.at));
         }
     }
-    needs::judge(profile, &root, &mut loaded);
     let places = filled.map(|filled| filled.places()).unwrap_or_default();
     switch::apply(profile, (request, &places), &defines, &mut loaded);
     expand_values(profile, request, &mut loaded);
@@ -96,6 +94,24 @@ pub fn collect(profile: &Profile, request: &Request) -> Collected {
         Some(includes) => include::follow(includes, &root, request, loaded, defines),
         None => Collected::in_order(loaded, defines),
     }
+}
+
+/// The defines that are paths.
+fn path_defines(profile: &Profile, request: &Request, root: &Root) -> Vec<Defined> {
+    let mut defines = Vec::new();
+    // Paths that no file sets are known first, because files lie below them.
+    for define in profile.defines.iter().filter(|define| define.path) {
+        let found = defined(define, profile, request, &[]);
+        let is_open = found.values.is_empty();
+        let element = define.element.as_ref().filter(|_| is_open);
+        let element = element.and_then(|element| folder::element(root, element));
+        let found = match element {
+            Some((value, from)) => Defined { values: vec![value], from, ..found },
+            None => found,
+        };
+        defines.push(path_defined(found, &defines, request));
+    }
+    defines
 }
 
 /// A request in whose environment the variables of a launch profile are.
@@ -166,9 +182,60 @@ struct Collector<'a> {
     root: &'a Root,
     taken: BTreeSet<String>,
     loaded: Vec<Loaded>,
+    /// What is stronger than the environment, although its layer is weaker.
+    beating: Vec<Loaded>,
 }
 
 impl Collector<'_> {
+    /// Reads the files of a layer that no define chooses.
+    fn plain(&mut self, (index, layer): (usize, &Layer)) {
+        for file in layer.files.iter().filter(|file| placeholders(file).next().is_none()) {
+            let names = self.root.matching(file);
+            names.iter().for_each(|name| self.file((index, layer), name, None));
+        }
+    }
+
+    /// Reads the files of a layer that the project says it reads, and shows its others as not read.
+    fn needed(&mut self, (index, layer): (usize, &Layer), needs: &Needs, request: &Request) {
+        let asks = self.profile.layers.iter().find_map(|layer| layer.asks.as_ref());
+        let default = layer.files.first().map_or("", String::as_str);
+        let uses = needs::Uses::new(needs, default, asks, self.root, request);
+        let environment = self.profile.layers.iter().rposition(|one| one.environment.is_some());
+        let stronger = |beats: bool| environment.filter(|_| beats).unwrap_or(index);
+        for file in &uses.files {
+            let is_missing = self.root.matching(&file.file).is_empty();
+            let before = self.loaded.len();
+            // That there is no `.env` is no news.
+            if !is_missing || file.file != default {
+                self.file((index, layer), &file.file, None);
+            }
+            let Some(one) = self.loaded.get_mut(before) else { continue };
+            one.layer = stronger(file.beats);
+            one.is_doubtful = !file.doubt.is_empty();
+            if is_missing {
+                one.source.why = format!("no such file; {} reads it", file.by);
+            }
+            if is_missing && file.is_required {
+                one.source.state = SourceState::MissingRequired;
+                one.source.why =
+                    format!("no such file; Node.js does not start: {} names it", file.by);
+            }
+            if one.is_doubtful {
+                one.source.why.clone_from(&file.doubt);
+            }
+            if file.beats {
+                self.beating.extend(self.loaded.pop());
+            }
+        }
+        for (place, beats) in &uses.unknown {
+            let to = if *beats { &mut self.beating } else { &mut self.loaded };
+            to.push(needs::unknown(stronger(*beats), place));
+        }
+        for name in layer.files.iter().flat_map(|file| self.root.matching(file)) {
+            self.file((index, layer), &name, Some(&uses.why_not));
+        }
+    }
+
     /// Reads the files of a layer that defines choose.
     fn chosen(&mut self, (index, layer): (usize, &Layer), defines: &[Defined]) {
         let chosen: Vec<&String> =
@@ -182,9 +249,9 @@ impl Collector<'_> {
     /// Reads the files that another value of a define would choose, and those that programs leave.
     fn unread(&mut self, (index, layer): (usize, &Layer), defines: &[Defined]) {
         for file in layer.files.iter().filter(|file| placeholders(file).next().is_some()) {
-            let why = why_not(file, defines);
             for name in self.root.matching(&with_stars(self.profile, file, defines)) {
                 let before = self.loaded.len();
+                let why = why_not(self.profile, (file, &name), defines);
                 self.file((index, layer), &name, Some(&why));
                 if let Some(one) = self.loaded.get_mut(before) {
                     one.choice = choice(self.profile, file, &name, defines);

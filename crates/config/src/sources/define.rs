@@ -154,13 +154,26 @@ pub(super) fn choice(
     let (start, end) = pattern.split_once('*')?;
     let value = file.strip_prefix(start)?.strip_suffix(end)?;
     let now = defines.iter().find(|one| one.name == define.name)?;
-    Choice::new(define, now, value)
+    let is_known = define.values.is_empty() || define.values.iter().any(|known| known == value);
+    Choice::new(define, now, value).filter(|_| is_known)
 }
 
-/// Why a file that a define would choose does not count.
-pub(super) fn why_not(file: &str, defines: &[Defined]) -> String {
+/// Why a file of a pattern that a define would choose does not count.
+pub(super) fn why_not(
+    profile: &Profile,
+    (file, name): (&str, &str),
+    defines: &[Defined],
+) -> String {
+    let pattern = with_stars(profile, file, defines);
+    let value = pattern
+        .split_once('*')
+        .and_then(|(start, end)| name.strip_prefix(start).and_then(|rest| rest.strip_suffix(end)));
     let reasons = placeholders(file).filter_map(|name| {
         let define = defines.iter().find(|define| define.name == name)?;
+        let known = profile.define(name).map_or(&[][..], |define| define.values.as_slice());
+        if !known.is_empty() && value.is_some_and(|value| known.iter().all(|one| one != value)) {
+            return Some(format!("`{name}` is never this, but one of {}", known.join(", ")));
+        }
         Some(match define.values.as_slice() {
             [] => format!("`{name}` is not set"),
             values => format!("`{name}` is `{}` ({})", values.join(","), define.from),

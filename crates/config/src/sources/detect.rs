@@ -81,8 +81,7 @@ fn fits_by(profile: &Profile, detect: &[String], root: &Root) -> bool {
     let is_other = |patterns: &String| !profile.unless_text.is_empty() && is_other(patterns);
     // Who uses both has both.
     let mut needs = profile.layers.iter().filter_map(|layer| layer.needs.as_ref());
-    let is_other = detect.iter().any(is_other)
-        && !needs.any(|needs| !matches!(needs::met(needs, root), needs::Met::No));
+    let is_other = detect.iter().any(is_other) && !needs.any(|needs| needs::is_named(needs, root));
     !profile.unless.iter().any(all)
         && !is_other
         && detect.iter().any(|patterns| all(patterns) && has_text(patterns))

@@ -18,10 +18,15 @@ mod read;
 mod tree;
 mod values;
 
+use std::path::Path;
+
 use self::environment::{Environment, split};
 use self::read::Reader;
 use crate::profile::Profile;
-use crate::sources::{Collected, Loaded, NO_LAYER, Part, Request, Root, environment_source};
+use crate::provenance::{SourceKind, SourceState};
+use crate::sources::{
+    Collected, Loaded, NO_LAYER, Part, Request, Root, environment_source, load_file,
+};
 use crate::{arguments, asks, variable};
 
 /// The layer of files, by its place in the profile.
@@ -56,6 +61,9 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
     loaded.extend(files);
     let moved = |part: Part| Part { loaded: start + part.loaded, ..part };
     parts.extend(parts_of_files.into_iter().map(moved));
+    for one in not_searched(profile, &environment, &root, &loaded) {
+        add(&mut loaded, &mut parts, one);
+    }
     if let Some(variables) = &request.environment {
         let layer = profile.layers.get(VARIABLES).map_or("", |layer| layer.name.as_str());
         add(&mut loaded, &mut parts, Loaded::new(VARIABLES, environment_source(layer, variables)));
@@ -65,6 +73,28 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
     }
     values::expand(profile, &environment, &parts, &mut loaded, &defined.values);
     Collected { loaded, parts, defines: vec![defined] }
+}
+
+/// The files of the usual folders and names, where something else is searched for.
+fn not_searched(
+    profile: &Profile,
+    environment: &Environment<'_>,
+    root: &Root,
+    loaded: &[Loaded],
+) -> Vec<Loaded> {
+    let keys = ["spring.config.location", "spring.config.name"];
+    let set = keys.into_iter().find_map(|key| Some((key, environment.get(profile, key)?.1)));
+    let Some((key, from)) = set else { return Vec::new() };
+    let files = profile.detect.iter().flat_map(|pattern| root.matching(pattern));
+    let is_new = |file: &String| loaded.iter().all(|one| one.source.name != *file);
+    let unread = |file: String| {
+        let (mut source, contents) =
+            load_file(root, Path::new(&file), None, SourceKind::File, "not searched");
+        source.state = SourceState::Unread;
+        source.why = format!("`{key}` ({from}) takes the place of the usual search");
+        Loaded::new(NO_LAYER, (source, contents))
+    };
+    files.filter(is_new).map(unread).collect()
 }
 
 fn add(loaded: &mut Vec<Loaded>, parts: &mut Vec<Part>, one: Loaded) {

@@ -19,7 +19,8 @@ fn a_file_that_the_settings_load_sets_variables() {
         "dotenv.load_dotenv()",
         "load_dotenv(find_dotenv())",
         "environ.Env.read_env(Path(__file__).resolve().parent.parent / '.env')",
-        "load_dotenv(BASE_DIR / '.env')",
+        "BASE_DIR = Path(__file__).resolve().parents[1]; load_dotenv(BASE_DIR / '.env')",
+        "load_dotenv(os.path.join(os.path.dirname(os.path.dirname(__file__)), '.env'))",
         "load_dotenv(override=True)",
     ] {
         assert_eq!(of(head, &[]), ["REGION=asia < shop/settings.py:3"], "{head}");
@@ -32,11 +33,87 @@ fn a_file_that_the_settings_load_sets_variables() {
 }
 
 #[test]
+fn a_path_that_code_makes_from_its_own_place_is_followed() {
+    let settings = "import os\nBASE_DIR = Path(__file__).resolve().parent.parent\n\
+                    environ.Env.read_env(BASE_DIR / '.env')\nREGION = os.getenv('REGION', 'eu')\n";
+    let files = [
+        ("manage.py", "os.environ.setdefault('DJANGO_SETTINGS_MODULE', 'shop.settings.base')\n"),
+        ENV,
+        ("shop/settings/base.py", settings),
+    ];
+    // `parent.parent` of `shop/settings/base.py` is `shop`, and has no such file.
+    let found = inspected("django", &files, &[]);
+    assert_eq!(effective(&found), ["REGION=eu < shop/settings/base.py:4"]);
+    let missing = found.sources.iter().find(|source| source.name == "shop/.env").unwrap();
+    assert_eq!(missing.why, "no such file; shop/settings/base.py:3 reads it");
+    let [manage, env, settings] = files;
+    let below = inspected("django", &[manage, env, settings, ("shop/.env", "REGION=us\n")], &[]);
+    assert_eq!(effective(&below), ["REGION=us < shop/settings/base.py:4"]);
+    assert_eq!(of("load_dotenv(BASE_DIR / '.env')", &[]), [""; 0], "no such name");
+}
+
+#[test]
 fn a_file_that_code_names_leaves_variables_unknown() {
     assert_eq!(of("load_dotenv(path_of(x))", &[]), [""; 0]);
     assert_eq!(
         of("load_dotenv(path_of(x))", &[("REGION", "us")]),
         ["REGION=us < shop/settings.py:3"]
+    );
+}
+
+#[test]
+fn a_text_that_means_false_is_true() {
+    let of = |text: &str, environment: &[(&str, &str)]| {
+        findings(&inspected("django", &[MANAGE, ("shop/settings.py", text)], environment))
+    };
+    let set = [("DEBUG", "False")];
+    let plain = "DEBUG = os.environ.get('DEBUG', False)\n";
+    assert_eq!(of(plain, &set), ["config-text-is-true DEBUG"]);
+    assert_eq!(of("DEBUG = bool(os.getenv('DEBUG'))\n", &set), ["config-text-is-true DEBUG"]);
+    assert_eq!(of(plain, &[]), [""; 0]);
+    assert_eq!(of(plain, &[("DEBUG", "")]), [""; 0]);
+    assert_eq!(of("DEBUG = os.environ.get('DEBUG', False) == 'True'\n", &set), [""; 0]);
+    assert_eq!(of("DEBUG = os.environ.get('DEBUG', 'off')\n", &set), [""; 0]);
+}
+
+#[test]
+fn variables_that_settings_need_and_settings_of_django() {
+    let text = "SECRET_KEY = os.environ['SECRET_KEY']\nDATABASES = {'default': {'HOST': os.getenv('DB_HOST')}}\n\
+                EMAIL_HOSTS = 'a'\nEMAIL_HOST = 'b'\n";
+    let files = [MANAGE, ("shop/settings.py", text)];
+    let found = inspected("django", &files, &[("DB_HOST", "db")]);
+    assert_eq!(findings(&found), ["config-start-fails SECRET_KEY"]);
+    let keys: Vec<&str> = found.find("DB_HOST").iter().map(|one| one.key.as_str()).collect();
+    assert_eq!(keys, ["DATABASES.default.HOST"]);
+    let local = ("shop/local.py", "EMAIL_HOSTS = 'a'\n");
+    let star = ("shop/settings.py", "EMAIL_HOST = 'b'\nfrom .local import *\n");
+    let found = inspected("django", &[MANAGE, local, star], &[]);
+    assert!(found.findings[0].title.contains("`EMAIL_HOST` is a key of Django"), "{found:?}");
+}
+
+#[test]
+fn fields_without_a_value_keep_the_program_from_starting() {
+    let text = "class Settings(BaseSettings):\n    model_config = SettingsConfigDict(env_prefix='APP_', \
+                env_file='.env')\n    database_url: str\n    port: int = 1\n    note: str | None\n";
+    let of = |env: &str, environment: &[(&str, &str)]| {
+        inspected("pydantic", &[("settings.py", text), (".env", env)], environment)
+    };
+    let found = of("", &[]);
+    assert_eq!(findings(&found), ["config-start-fails Settings.database_url"]);
+    assert!(found.findings[0].fix[0].contains("`APP_DATABASE_URL`"), "{:?}", found.findings);
+    assert_eq!(findings(&of("APP_DATABASE_URL=x\n", &[])), [""; 0]);
+    let refused = of("APP_DATABASE_URL=x\nAPP_PORT=a\n", &[]);
+    assert_eq!(findings(&refused), ["config-start-fails Settings.port"]);
+    let plain = text.replace("env_prefix='APP_', env_file='.env'", "");
+    let files = [("settings.py", plain.as_str()), (".env", "DATABASE_URL=x\n")];
+    let unread = inspected("pydantic", &files, &[]);
+    let keys: Vec<&str> = unread.find("DATABASE_URL").iter().map(|one| one.key.as_str()).collect();
+    assert_eq!(keys, ["DATABASE_URL", "Settings.database_url"]);
+    let without = of("DATABASE_URL=x\n", &[]);
+    let fixes: Vec<&String> = without.findings.iter().flat_map(|one| &one.fix).collect();
+    assert!(
+        fixes.iter().any(|fix| **fix == "Rename `DATABASE_URL` to `APP_DATABASE_URL`."),
+        "{fixes:?}"
     );
 }
 

@@ -21,7 +21,7 @@ fn a_blank_interpolation_and_the_misspelled_line_are_one_finding() {
     let (title, fix) = only(&found);
     assert_eq!(
         title,
-        "`API_PORTT` is set, and nothing asks for it; `compose.yaml:4` asks for `API_PORT`, which is \
+        "`API_PORTT` is set, and nothing that was read asks for it; `compose.yaml:4` asks for `API_PORT`, which is \
          almost the same."
     );
     assert_eq!(fix, "Rename `API_PORTT` to `API_PORT`.");
@@ -99,7 +99,8 @@ fn other_spellings_of_keys_of_the_framework_are_no_slips() {
 
 #[test]
 fn variables_that_are_taken_from_an_object_are_asked_for() {
-    let code = ("a.js", "const { PORT = 3000, MODE: mode } = process.env;\n");
+    let code =
+        ("a.js", "import 'dotenv/config'; const { PORT = 3000, MODE: mode } = process.env;\n");
     let found = inspected("dotenv", &[NODE, code, (".env", "MODE=fast\n")], &[]);
     assert_eq!(effective(&found), ["MODE=fast < .env:1", "PORT=3000 < a.js:1"]);
     assert_eq!(chain(&found, "MODE"), ["a.js:1 requested", ".env:1 won"]);
@@ -158,6 +159,110 @@ fn a_misspelled_group_is_one_finding() {
         let key = found.effective.iter().find(|one| one.key == key).unwrap();
         assert_eq!(found.findings_of(key).len(), 1, "{key:?}");
     }
+}
+
+#[test]
+fn a_value_annotation_takes_other_spellings_of_a_name_with_dashes_alone() {
+    let code = |name: &str| format!("class A {{ @Value(\"${{shop.{name}:1}}\") int a; }}\n");
+    let files = |code: &str, key: &str, environment: &[(&str, &str)]| {
+        let settings = format!("shop:\n  {key}: 5\n");
+        inspected(
+            "spring",
+            &[("src/main/java/A.java", code), ("application.yml", &settings)],
+            environment,
+        )
+    };
+    let of = |name: &str, key: &str, environment: &[(&str, &str)]| {
+        effective(&files(&code(name), key, environment))
+    };
+    let file = "application.yml:2";
+    assert_eq!(of("max-retries", "maxRetries", &[]), [format!("shop.max-retries=5 < {file}")]);
+    let both = of("maxRetries", "max-retries", &[]);
+    let default = "shop.maxRetries=1 < src/main/java/A.java:1";
+    assert_eq!(both, [format!("shop.max-retries=5 < {file}"), default.to_owned()]);
+    assert_eq!(of("maxRetries", "maxRetries", &[]), [format!("shop.maxRetries=5 < {file}")]);
+    // What Spring Boot 3 makes of `SHOP_MAXRETRIES`: both names have it.
+    let set = of("maxRetries", "max-retries", &[("SHOP_MAXRETRIES", "9")]);
+    assert_eq!(set, ["shop.max-retries=9 < environment", "shop.maxRetries=9 < environment"]);
+    let found = files(&code("maxRetries"), "max-retries", &[]);
+    assert!(only(&found).1.starts_with("Write `shop.max-retries` in"), "{:?}", found.findings);
+}
+
+#[test]
+fn a_misspelled_key_in_several_files_is_found() {
+    let code = ("Program.cs", "var a = builder.Configuration[\"Smtp:Host\"];\n");
+    let settings = "{\"Smtp\": {\"Hsot\": \"a\"}}";
+    let files = [code, ("appsettings.json", settings), ("appsettings.Production.json", settings)];
+    let found = inspected("dotnet", &files, &[]);
+    let fix = "Rename `Smtp:Hsot` to `Smtp:Host`, also in `appsettings.json:1`.";
+    assert_eq!(only(&found).1, fix);
+}
+
+#[test]
+fn another_letter_in_a_short_name_is_found_where_nothing_sets_the_name_that_is_asked_for() {
+    let code = ("a.js", "import 'dotenv/config'; f(process.env.API_URL, process.env.SMTP_PORT);\n");
+    let of = |env: &str, shell: &[(&str, &str)]| {
+        findings(&inspected("dotenv", &[NODE, code, (".env", env)], shell))
+    };
+    let near = |name: &str| vec![format!("config-near-miss-name {name}")];
+    assert_eq!(of("API_URI=x\nSMTP_PORT=1\n", &[]), near("API_URI"));
+    assert_eq!(of("API_URL=x\nSMTP_POST=1\n", &[]), near("SMTP_POST"));
+    assert_eq!(of("API_URL=x\nAPI_URI=y\nSMTP_PORT=1\n", &[]), [""; 0], "both are set");
+    assert_eq!(of("API_URI=x\nAPI_URN=y\nSMTP_PORT=1\n", &[]), [""; 0], "either may be meant");
+    assert_eq!(of("SMTP_PORT=1\n", &[("API_URI", "x")]), [""; 0], "a variable of the shell");
+    let code = ("a.js", "import 'dotenv/config'; f(process.env.API_URL || 'http://localhost');\n");
+    let found = inspected("dotenv", &[NODE, code, (".env", "API_URI=x\n")], &[]);
+    assert_eq!(findings(&found), near("API_URI"), "a default is no value of a source");
+}
+
+#[test]
+fn keys_of_a_group_that_the_code_takes_are_no_slips() {
+    let code = "class P { static final String PREFIX = \"app.mail\"; }\n\
+                @ConfigurationProperties(P.PREFIX) record M(String host) {}\n\
+                @ConfigurationProperties(prefix = \"app.mails\") record N(String host) {}\n\
+                class S { @Value(\"${app.mail.hosts}\") String a; }\n";
+    let settings = "app:\n  mail:\n    host: a\n    hosts: b\n";
+    let files = [("src/main/java/M.java", code), ("application.yml", settings)];
+    assert_eq!(findings(&inspected("spring", &files, &[])), [""; 0]);
+}
+
+#[test]
+fn a_group_whose_name_is_not_known_may_have_any_key() {
+    let settings = ("application.yml", "app:\n  mail:\n    hots: a\n");
+    let of = |group: &str| {
+        let code = format!("@Value(\"${{app.mail.host:x}}\") String a;\n{group}\n");
+        findings(&inspected("spring", &[("src/main/java/M.java", &code), settings], &[]))
+    };
+    assert_eq!(of(""), ["config-near-miss-name app.mail.hots"]);
+    assert_eq!(of("@ConfigurationProperties(Keys.MAIL) record M(String host) {}"), [""; 0]);
+}
+
+#[test]
+fn a_fix_gives_a_name_that_a_shell_can_set() {
+    let code = ("Program.cs", "builder.Configuration.GetConnectionString(\"ShopDb\");\n");
+    let files = [code, ("appsettings.json", "{\"A\": 1}")];
+    let found = inspected("dotnet", &files, &[("ConnectionString__ShopDb", "x")]);
+    let fix = &found.findings[0].fix;
+    assert_eq!(*fix, ["Rename `ConnectionString__ShopDb` to `ConnectionStrings__ShopDb`."]);
+    let settings = "{\"ConnectionString\": {\"ShopDb\": \"x\"}}";
+    let found = inspected("dotnet", &[code, ("appsettings.json", settings)], &[]);
+    let fix = &found.findings[0].fix;
+    assert_eq!(*fix, ["Rename `ConnectionString:ShopDb` to `ConnectionStrings:ShopDb`."]);
+}
+
+#[test]
+fn a_value_that_the_code_needs_keeps_the_program_from_starting() {
+    let code = ("src/main/java/A.java", "@Value(\"${shop.url}\") String a;\n");
+    let of = |settings: &str, environment: &[(&str, &str)]| {
+        inspected("spring", &[code, ("application.yml", settings)], environment)
+    };
+    let found = of("server:\n  port: 1\n", &[]);
+    assert_eq!(findings(&found), ["config-start-fails shop.url"]);
+    assert!(found.findings[0].fix[0].contains("`SHOP_URL`"), "{:?}", found.findings);
+    assert_eq!(findings(&of("shop:\n  url: x\n", &[])), [""; 0]);
+    assert_eq!(findings(&of("server:\n  port: 1\n", &[("SHOP_URL", "x")])), [""; 0]);
+    let slip = of("shop:\n  ulr: x\n", &[]);
+    assert_eq!(findings(&slip), ["config-near-miss-name shop.ulr"], "one finding with the cause");
 }
 
 #[test]

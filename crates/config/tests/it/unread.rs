@@ -32,18 +32,117 @@ fn an_env_file_of_node_counts_only_if_the_project_uses_what_reads_it() {
 }
 
 #[test]
-fn options_of_the_call_make_the_order_assumed() {
-    let env = (".env", "PORT=1\n");
-    let certainty = |code: &str| {
-        let found = inspected("dotenv", &[USES, env, ("app.js", code)], &[]);
-        (found.effective[0].certainty.to_string(), state(&found, ".env").1)
+fn options_of_the_call_are_followed() {
+    let files = |code: &'static str| {
+        [USES, (".env", "PORT=1\n"), ("cfg/.env", "PORT=2\n"), ("app.js", code)]
     };
-    let plain = certainty("require('dotenv').config({quiet: true});\n");
-    assert_eq!(plain, ("exact".to_owned(), String::new()));
-    let (with, why) =
-        certainty("\nrequire('dotenv').config({path: ['.env.x'], override: true});\n");
-    assert_eq!(with, "assumed");
-    assert!(why.contains("app.js:2") && why.contains("`path`, `override`"), "{why}");
+    let of = |code: &'static str, environment: &[(&str, &str)]| {
+        let found = inspected("dotenv", &files(code), environment);
+        let certainty = found.find("PORT")[0].certainty.to_string();
+        (effective(&found).join(" "), certainty)
+    };
+    let shell = [("PORT", "3")];
+    let row = |value: &str, certainty: &str| (value.to_owned(), certainty.to_owned());
+    let plain = "require('dotenv').config({quiet: true});\n";
+    assert_eq!(of(plain, &[]), row("PORT=1 < .env:1", "exact"));
+    assert_eq!(of(plain, &shell), row("PORT=3 < environment", "exact"));
+    let named = "\nrequire('dotenv').config({path: path.join(__dirname, 'cfg', '.env')});\n";
+    assert_eq!(of(named, &[]), row("PORT=2 < cfg/.env:1", "exact"));
+    let found = inspected("dotenv", &files(named), &[]);
+    assert_eq!(state(&found, ".env").1, "app.js:2 reads `cfg/.env`");
+    let beats = "require('dotenv').config({path: 'cfg/.env', override: true});\n";
+    assert_eq!(of(beats, &shell), row("PORT=2 < cfg/.env:1", "exact"));
+    let made = "require('dotenv').config({path: make()});\n";
+    assert_eq!(of(made, &[]), row("", "unknown"));
+    assert_eq!(of(made, &shell), row("PORT=3 < environment", "exact"));
+}
+
+#[test]
+fn a_package_that_no_code_loads_reads_nothing() {
+    let code = ("app.js", "// require('dotenv')\nlisten(process.env.PORT);\n");
+    let found = inspected("dotenv", &[USES, (".env", "PORT=1\n"), code], &[]);
+    assert_eq!(chain(&found, "PORT"), ["app.js:2 requested", ".env:1 unread"]);
+    assert!(state(&found, ".env").1.contains("no code that was read loads it"));
+}
+
+#[test]
+fn a_script_names_the_file_of_variables() {
+    let package = "{\"scripts\": {\n\"start\": \"node --env-file=.env.local app.js\",\n\
+                   \"dev\": \"LEVEL=debug node app.js\"}}";
+    let files = [
+        ("package.json", package),
+        (".env", "PORT=1\n"),
+        (".env.local", "PORT=2\n"),
+        ("app.js", "f(process.env.PORT, process.env.LEVEL);\n"),
+    ];
+    let found = inspected("dotenv", &files, &[]);
+    assert_eq!(effective(&found), ["PORT=2 < .env.local:1"]);
+    assert_eq!(found.find("PORT")[0].certainty.to_string(), "exact");
+    assert!(state(&found, ".env").1.starts_with("script `start` reads `.env.local`"));
+    let folder = folder(&files);
+    let mut request = crate::support::request(folder.path(), &[("LEVEL", "info")]);
+    request.defines = vec![("script".to_owned(), vec!["dev".to_owned()])];
+    let found = culprit_config::inspect(&profile("dotenv"), &request, crate::support::redactor());
+    assert_eq!(effective(&found), ["LEVEL=debug < package.json:3"]);
+    // What the shell has is shown as the shell's.
+    let rows = chain(&found, "LEVEL");
+    assert_eq!(rows, ["app.js:1 requested", "environment shadowed", "package.json:3 won"]);
+}
+
+#[test]
+fn names_that_code_gets_no_value_of_are_found() {
+    let code = (
+        "src/main.ts",
+        "f(import.meta.env.API_KEY, import.meta.env.VITE_URL, import.meta.env.DEV);\n",
+    );
+    let package = ("package.json", "{\"devDependencies\": {\"vite\": \"5\"}}");
+    let env = (".env", "API_KEY=1\nVITE_URL=x\n");
+    let found = inspected("vite", &[package, env, code], &[]);
+    assert_eq!(findings(&found), ["config-never-applied API_KEY"]);
+    assert!(found.findings[0].fix[0].contains("`VITE_API_KEY`"), "{:?}", found.findings);
+    let option = ("vite.config.ts", "export default { envPrefix: 'API_' }\n");
+    assert_eq!(findings(&inspected("vite", &[package, env, code, option], &[])), [""; 0]);
+}
+
+#[test]
+fn files_of_nearly_right_names_are_named() {
+    let of = |name: &'static str, files: &[(&str, &str)], file: &str| {
+        let found = inspected(name, files, &[]);
+        (state(&found, file), findings(&found))
+    };
+    let near = |file: &str| vec![format!("config-off-load-path {file}")];
+    let app = ("src/main/resources/application.yml", "a: 1\n");
+    for file in
+        ["src/main/resources/application_prod.yml", "src/main/java/com/x/application.properties"]
+    {
+        let ((state, _), found) = of("spring", &[app, (file, "")], file);
+        assert_eq!((state, found.len()), (SourceState::OffLoadPath, near(file).len()), "{file}");
+    }
+    let boot = ("src/main/resources/bootstrap.yml", "a: 2\n");
+    assert_eq!(of("spring", &[app, boot], boot.0).0.0, SourceState::Unread);
+    let pom = ("pom.xml", "<artifactId>spring-cloud-starter-bootstrap</artifactId>");
+    assert_eq!(of("spring", &[app, boot, pom], boot.0).0.0, SourceState::Unsupported);
+    let next = inspected("next", &[(".env.prod", "A=1\n"), ("package.json", "{}")], &[]);
+    assert!(state(&next, ".env.prod").1.contains("`mode` is never this"), "{:?}", next.sources);
+    assert!(next.choices.is_empty());
+}
+
+#[test]
+fn a_value_without_a_file_is_found_where_a_file_is_for_a_near_one() {
+    let files = [("application.yml", "a: 1\n"), ("application-prod.yml", "a: 2\n")];
+    let of =
+        |value: &str| findings(&inspected("spring", &files, &[("SPRING_PROFILES_ACTIVE", value)]));
+    assert_eq!(of("production"), ["config-near-miss-name SPRING_PROFILES_ACTIVE"]);
+    assert_eq!(of("prod"), [""; 0]);
+    assert_eq!(of("eu"), [""; 0]);
+}
+
+#[test]
+fn a_location_that_takes_the_place_of_the_search_leaves_files_unread() {
+    let files = [("application.yml", "a: 1\n"), ("etc/application.yml", "a: 2\n")];
+    let found = inspected("spring", &files, &[("SPRING_CONFIG_LOCATION", "file:./etc/")]);
+    assert_eq!(effective(&found), ["a=2 < etc/application.yml:1"]);
+    assert!(state(&found, "application.yml").1.contains("spring.config.location"));
 }
 
 #[test]

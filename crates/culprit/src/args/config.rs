@@ -92,6 +92,9 @@ pub(crate) struct ConfigShowArgs {
     /// Show Culprit's own settings: which variable or file sets each option
     #[arg(long = "self")]
     pub own: bool,
+    /// A key, which `explain` takes
+    #[arg(value_name = "KEY", hide = true)]
+    pub key: Option<String>,
 }
 
 /// Arguments of `config explain`.

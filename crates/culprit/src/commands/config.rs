@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use culprit_config::{
     ConfigFinding, Configuration, Profile, RULES, Raw, Redactor, Request, RoleMatrix, SourceKind,
-    SourceState, detects_in, falls_back_in, fitting_below, roles, stock_profiles,
+    SourceState, detects, detects_in, falls_back_in, fitting_below, roles, stock_profiles,
+    unknown_launch,
 };
 use culprit_model::Severity;
 
@@ -47,6 +48,10 @@ pub(crate) fn run(args: &ConfigArgs, output: &mut Output) -> Result<Outcome, Fai
 }
 
 fn show(args: &ConfigShowArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    if let Some(key) = &args.key {
+        return Err(Failure::bad_input(format!("cannot show `{key}`: `show` lists all keys"))
+            .hint(format!("`culprit config explain {key}` shows one")));
+    }
     let fail_on = args.fail_on.as_deref().map(FailOn::parse).transpose()?;
     let inspection = match args.own {
         true => own(args)?,
@@ -172,7 +177,13 @@ fn not_readable(key: &str, found: &[Configuration]) -> Option<String> {
 }
 
 fn unknown_key(key: &str, found: &[Configuration]) -> Failure {
-    let failure = Failure::bad_input(format!("cannot explain `{key}`: no source sets this key"));
+    // A variable that only decides what code does sets no key.
+    let mut asked = found.iter().flat_map(|one| one.asked.keys());
+    let why = match asked.any(|name| name.eq_ignore_ascii_case(key)) {
+        true => "the project asks for it, and no source that was read sets it",
+        false => "no source that was read sets this key",
+    };
+    let failure = Failure::bad_input(format!("cannot explain `{key}`: {why}"));
     let near: Vec<&str> = found.iter().flat_map(|one| one.nearest(key)).collect();
     match near.as_slice() {
         [] => failure.hint("`culprit config show` lists the keys"),
@@ -322,12 +333,14 @@ fn inspect_folder(args: &ConfigSourceArgs, redactor: Redactor) -> Result<Inspect
     let chosen = profiles_for(args, &|profile| detects_in(profile, &request))?;
     let chosen = instead_of_fallback(args, chosen, &request)?;
     check_defines(&args.define, &chosen)?;
+    check_launch(&request, &chosen)?;
     let found = by_profiles(&chosen, &request, &redactor);
     let states = file_states(&found);
     if states.is_empty() {
         let names: Vec<&str> = chosen.iter().map(|profile| profile.name.as_str()).collect();
         let known: Vec<Profile> = known()?.into_iter().map(|(profile, _)| profile).collect();
-        return Err(no_configuration(&root, &names, &fitting_below(&known, &root)));
+        let above = fitting_above(&root, &known);
+        return Err(no_configuration(&root, &names, &fitting_below(&known, &root), above.as_ref()));
     }
     if states.iter().all(|(state, _)| state.is_gap()) {
         let reasons: Vec<String> = states.into_iter().map(|(_, reason)| reason).collect();
@@ -376,19 +389,54 @@ fn check_defines(given: &[(String, Vec<String>)], profiles: &[Profile]) -> Resul
     .hint(hint))
 }
 
-fn no_configuration(root: &Path, profiles: &[&str], below: &[(String, String)]) -> Failure {
+/// Refuses a script or a launch profile that does not exist.
+fn check_launch(request: &Request, profiles: &[Profile]) -> Result<(), Failure> {
+    for profile in profiles {
+        let Some((define, name, names)) = unknown_launch(profile, request) else { continue };
+        let what = format!("cannot use `--define {define}={name}`: there is no such {define}");
+        return Err(Failure::bad_input(what).hint(format!("there are: {}", names.join(", "))));
+    }
+    Ok(())
+}
+
+/// The folders above that a profile fits, the nearest first.
+fn fitting_above(root: &Path, known: &[Profile]) -> Option<(PathBuf, String)> {
+    let full = std::fs::canonicalize(root).ok()?;
+    let fits = |folder: &&Path| known.iter().find(|profile| detects(profile, folder));
+    let above = full.ancestors().skip(1).take(MOST_ABOVE);
+    let mut found =
+        above.filter_map(|folder| Some((folder.to_owned(), fits(&folder)?.name.clone())));
+    found.next()
+}
+
+/// Folders above the project's are looked at no further up.
+const MOST_ABOVE: usize = 4;
+
+fn no_configuration(
+    root: &Path,
+    profiles: &[&str],
+    below: &[(String, String)],
+    above: Option<&(PathBuf, String)>,
+) -> Failure {
     let folder = |(folder, profile): &(String, String)| {
         format!("`--root {}` ({profile})", root.join(folder).display())
     };
     let below: Vec<String> = below.iter().map(folder).collect();
-    let failure = Failure::bad_input(format!(
-        "no configuration in `{}` for the profile {}",
-        root.display(),
-        profiles.join(", ")
-    ));
+    let what = match profiles {
+        [FALLBACK] => "no profile fits its files".to_owned(),
+        profiles => format!("it has no file of the profile {}", profiles.join(", ")),
+    };
+    let failure = Failure::bad_input(format!("no configuration in `{}`: {what}", root.display()));
     let failure = match below.as_slice() {
-        [] => failure.hint("`--root DIR` names the project's folder"),
+        [] => failure,
         below => failure.hint(format!("folders below that fit: {}", below.join(", "))),
+    };
+    let failure = match above {
+        Some((folder, profile)) => {
+            failure.hint(format!("a folder above fits: `--root {}` ({profile})", folder.display()))
+        }
+        None if below.is_empty() => failure.hint("`--root DIR` names the project's folder"),
+        None => failure,
     };
     failure.hint("`culprit config profiles` lists the files that each profile looks for")
 }
@@ -462,7 +510,9 @@ fn read_profile(path: &Path) -> Result<Profile, Failure> {
 }
 
 fn profiles(args: &ConfigProfilesArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let listed = if args.files.is_empty() {
+    // `profiles list` is what people write first.
+    let is_list = args.files.as_slice() == [PathBuf::from("list")] && !Path::new("list").exists();
+    let listed = if args.files.is_empty() || is_list {
         known()?
     } else {
         let read = |path: &PathBuf| Ok((read_profile(path)?, Some(path.clone())));
