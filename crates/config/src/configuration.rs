@@ -8,7 +8,7 @@ use crate::position::Position;
 use crate::profile::{Case, Dialect, Profile};
 use crate::provenance::{Assignment, Condition, Effective, Outcome, Source, SourceKind, Variable};
 use crate::readers::Oddity;
-use crate::sources::{Choice, Defined, Request, Root, collect, environment_source};
+use crate::sources::{Choice, Defined, Request, collect, environment_source};
 use crate::value::Redactor;
 use crate::{
     compose, dropins, framework, kubernetes, needs, python, resolve, rules, secret, sitecore,
@@ -92,19 +92,15 @@ pub fn inspect(profile: &Profile, request: &Request, redactor: Redactor) -> Conf
     let mut configuration = match profile.dialect {
         Dialect::Layers => layered(collect(profile, request), redactor),
         Dialect::Spring => layered(spring::collect(profile, request), redactor),
-        Dialect::DropIns => layered(dropins::collect(profile, request), redactor),
-        Dialect::PythonModule => layered(python::collect_module(profile, request), redactor),
-        Dialect::PythonClasses => layered(python::collect_classes(profile, request), redactor),
-        Dialect::Compose => {
-            let mut found = compose::resolve(profile, compose::collect(request), redactor);
-            let ignored = needs::ignored(&profile.ignored, &Root::from_request(request));
-            for (source, _) in ignored {
-                if found.sources.iter().all(|one| one.name != source.name) {
-                    found.sources.push(source);
-                }
-            }
+        Dialect::DropIns => {
+            let mut found = layered(dropins::collect(profile, request), redactor);
+            found.variables = dropins::of_units(&found);
+            dropins::refuse(&mut found);
             found
         }
+        Dialect::PythonModule => layered(python::collect_module(profile, request), redactor),
+        Dialect::PythonClasses => layered(python::collect_classes(profile, request), redactor),
+        Dialect::Compose => compose::resolve(profile, compose::collect(profile, request), redactor),
         Dialect::Kubernetes => kubernetes::inspect(profile, request, redactor),
         Dialect::Framework => framework::inspect(profile, request, redactor),
         Dialect::Sitecore => sitecore::inspect(profile, request, redactor),

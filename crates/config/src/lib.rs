@@ -85,8 +85,8 @@ pub use provenance::{
     SourceState, Variable,
 };
 pub use readers::{
-    Clear, Cleared, Contents, Entry, Format, MAX_BYTES, MAX_ENTRIES, MAX_NESTING, Oddity, Segment,
-    Unreadable, formats, read,
+    Clear, Cleared, Contents, Entry, Format, KeyGroup, MAX_BYTES, MAX_ENTRIES, MAX_NESTING, Oddity,
+    Segment, Unreadable, formats, read,
 };
 pub use reveal::Revealed;
 pub use roles::{Combination, RoleCondition, RoleMatrix, Verdict, roles};

@@ -85,6 +85,11 @@ impl SourceKind {
     pub fn is_secret(self) -> bool {
         self == Self::SecretFile
     }
+
+    /// Whether it is an object of Kubernetes.
+    pub(crate) fn is_of_kubernetes(self) -> bool {
+        matches!(self, Self::K8sConfigMap | Self::K8sSecret | Self::K8sWorkload)
+    }
 }
 
 impl SourceState {

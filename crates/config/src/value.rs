@@ -48,30 +48,69 @@ const SHORTEST_ANYWHERE: usize = 6;
 pub const HIDDEN: &str = "•••";
 
 /// Text from a source that may be secret.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct Raw(Text);
+#[derive(Clone, Default)]
+pub struct Raw {
+    text: Text,
+    /// What the source writes, where the program takes the start of it alone: a password that is cut is
+    /// still secret, and only the whole shows that it is one.
+    written: Option<Text>,
+}
+
+/// What is written beside the value makes no other value.
+impl PartialEq for Raw {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Raw {}
 
 impl Raw {
     /// Wraps text.
     #[must_use]
     pub fn new(text: impl Into<Text>) -> Self {
-        Self(text.into())
+        Self { text: text.into(), written: None }
+    }
+
+    /// The start of a written text, of which a program takes no more.
+    pub(crate) fn cut(text: impl Into<Text>, written: impl Into<Text>) -> Self {
+        Self { text: text.into(), written: Some(written.into()) }
     }
 
     /// The text, shared: for resolution alone, as [`Raw::expose`].
     pub(crate) fn share(&self) -> Text {
-        self.0.clone()
+        self.text.clone()
     }
 
     /// The text, for resolution alone: it must reach no output.
     pub(crate) fn expose(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// Its class, and what may be shown of it.
+    fn classify(&self, names: &[&str]) -> (Class, Option<Cow<'_, str>>) {
+        let own = secret::classify(names, &self.text);
+        let Some(written) = self.written.as_deref().filter(|_| own.0 == Class::Plain) else {
+            return own;
+        };
+        match secret::classify(names, written) {
+            (Class::Plain, _) => own,
+            (class, None) => (class, None),
+            (class, Some(shown)) => {
+                let start = shown.split(HIDDEN).next().unwrap_or_default();
+                match self.text.strip_prefix(start) {
+                    Some("") => own,
+                    Some(_) => (class, Some(Cow::Owned(format!("{start}{HIDDEN}")))),
+                    None => own,
+                }
+            }
+        }
     }
 }
 
 impl fmt::Debug for Raw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Raw({} bytes)", self.0.len())
+        write!(f, "Raw({} bytes)", self.text.len())
     }
 }
 
@@ -207,7 +246,7 @@ impl Redactor {
 
     /// The same for a value with several names, each of which may say that it is secret.
     pub(crate) fn learn_named(&self, names: &[&str], raw: &Raw) {
-        match secret::classify(names, raw.expose()) {
+        match raw.classify(names) {
             (Class::Plain, _) => {}
             (Class::Partial, shown) => {
                 let parts = secret::hidden_parts(raw.expose(), &shown.unwrap_or_default());
@@ -256,7 +295,7 @@ impl Redactor {
         if let Some(reveal) = &self.reveal {
             reveal.keep(names, fingerprint, raw);
         }
-        let (class, text) = match secret::classify(names, raw.expose()) {
+        let (class, text) = match raw.classify(names) {
             (Class::Plain | Class::Partial, Some(shown)) if self.secrets().are_in(&shown) => {
                 (Class::Derived, None)
             }

@@ -118,6 +118,10 @@ impl Project {
                 if !is_name(path.first(), "environment") {
                     continue;
                 }
+                // Compose refuses a list or a mapping in the place of a value.
+                if path.len() > 2 {
+                    continue;
+                }
                 let text = entry.value.expose();
                 let (name, template) = match path.get(1) {
                     Some(Segment::Name(name)) => {

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use super::declared::NamedFile;
 use super::include::{self, Loader};
 use super::scope::{Layered, Outside, Scope};
-use super::{Held, Project, image, name_of};
+use super::{Held, Project, image, name_of, unread};
+use crate::profile::Profile;
 use crate::provenance::{Source, SourceKind, SourceState};
 use crate::readers::{Contents, Entry, Format};
 use crate::sources::{Request, Root, environment_source, load_file};
@@ -23,7 +24,7 @@ const OVERRIDES: &[&str] = &[
 ];
 
 /// Reads the sources of a project.
-pub(crate) fn collect(request: &Request) -> Project {
+pub(crate) fn collect(profile: &Profile, request: &Request) -> Project {
     let root = Root::from_request(request);
     let is_given = !request.compose_files.is_empty();
     let request = &with_own_variables(&root, request);
@@ -56,6 +57,12 @@ pub(crate) fn collect(request: &Request) -> Project {
         scope_of.push(layer.scope);
         removed.push(layer.removed);
         idle.push(layer.idle);
+    }
+    for held in unread::files(&root, &profile.ignored, &compose) {
+        compose.push(held);
+        scope_of.push(0);
+        removed.push(Vec::new());
+        idle.push(Vec::new());
     }
     let mut project = Project {
         compose,
@@ -151,7 +158,12 @@ fn with_own_variables(root: &Root, request: &Request) -> Request {
 /// The files `.env` that Compose finds by itself, the weakest first: that of the project's folder, and before it that
 /// of the working folder, where COMPOSE_FILE leads from one to the other.
 fn dotenv_of_folders(root: &Root, folder: &Path, by_variable: bool) -> Vec<Held> {
-    let mut names = root.matching(&folder.join(".env").to_string_lossy());
+    let own = folder.join(".env").to_string_lossy().into_owned();
+    let mut names = root.matching(&own);
+    // A folder of this name is what Docker makes of a file that it was to mount and did not find.
+    if names.is_empty() && root.is_folder(&own) {
+        names.push(own);
+    }
     if by_variable {
         names.extend(root.matching(".env"));
     }

@@ -18,9 +18,11 @@ mod image;
 mod include;
 mod load;
 mod oddities;
+mod refused;
 mod requests;
 mod scope;
 mod service_profiles;
+mod unread;
 mod values;
 
 use std::collections::BTreeMap;
@@ -132,6 +134,7 @@ pub(crate) fn resolve(
     let declared = project.declared();
     let mentioned = project.mentioned(&declared);
     learn_declared(&mut found.redactor, &project, &declared);
+    unread::learn(&mut found.redactor, &project);
     outside_values(&mut found, &project, &mentioned, (dotenv_start, shell_index));
     env_file_values(&mut found, &project, &declared, env_start);
     declared_values(&mut found, &project, &declared, compose_start);
@@ -147,6 +150,9 @@ pub(crate) fn resolve(
         }
     }
     service_profiles::apply(&project, &mut found);
+    unread::values(&mut found, &project, compose_start);
+    let refused = refused::files(&project);
+    let choices = unread::choices(&project, compose_start);
 
     let Project { compose, dotenv, shell, env_files, scopes, image, of_services, .. } = project;
     let others = shell.as_ref().map_or(0, |(_, contents)| {
@@ -160,7 +166,12 @@ pub(crate) fn resolve(
     for (index, (_, contents)) in held.iter().enumerate() {
         oddities.extend(contents.oddities.iter().map(|oddity| (index, oddity.with_shown_name())));
     }
-    let sources: Vec<Source> = held.into_iter().map(|(source, _)| source).collect();
+    let mut sources: Vec<Source> = held.into_iter().map(|(source, _)| source).collect();
+    for (file, (at, why)) in refused {
+        let source = &mut sources[compose_start + file];
+        (source.state, source.at) = (SourceState::Unparsable, Some(at));
+        source.why = format!("line {}: {why}", at.line);
+    }
     let mut assignments = found.assignments;
     let env_files = services_of_env_files(of_services, env_start);
     let may_set = |gap, winner, key: &str| may_set(&env_files, gap, winner, key);
@@ -169,6 +180,7 @@ pub(crate) fn resolve(
         variables: variables(&assignments),
         oddities,
         other_variables: others,
+        choices,
         asked: mentioned.into_iter().map(|name| (name.clone(), outside_key(&name))).collect(),
         ..Configuration::from_profile(profile, sources, assignments, effective)
     }

@@ -5,7 +5,9 @@ use super::found::Found;
 use super::scope::Outside;
 use super::{BLANK, Project, REFUSED, is_name, name_of};
 use crate::provenance::SourceState;
-use crate::readers::{Contents, Entry, KEEPS_QUOTES, NOT_SET_IN_PART, Oddity, Segment, is_quoted};
+use crate::readers::{
+    Contents, Entry, KEEPS_QUOTES, NOT_SET_IN_PART, Oddity, STARTS_WITH_BLANK, Segment, is_quoted,
+};
 
 /// Variables that templates use and nothing sets, anywhere in the compose files.
 pub(super) fn template_oddities(found: &mut Found, project: &Project, start: usize) {
@@ -32,19 +34,25 @@ pub(super) fn template_oddities(found: &mut Found, project: &Project, start: usi
                 };
                 found.oddities.push((start + file, Oddity { at: entry.at, name: one.name, what }));
             }
-            if let Some(name) = quoted_in_list(entry) {
-                let odd = Oddity { at: entry.at, name: name.to_owned(), what: KEEPS_QUOTES };
+            if let Some((name, what)) = odd_in_list(entry) {
+                let odd = Oddity { at: entry.at, name: name.to_owned(), what };
                 found.oddities.push((start + file, odd));
             }
         }
     }
 }
 
-/// The variable of `- NAME='value'` below `environment`.
-fn quoted_in_list(entry: &Entry) -> Option<&str> {
+/// The variable of `- NAME='value'` or `- NAME= value` below `environment`.
+fn odd_in_list(entry: &Entry) -> Option<(&str, &'static str)> {
     let [.., environment, Segment::Index(_)] = entry.path.as_slice() else { return None };
     let (name, value) = entry.value.expose().split_once('=')?;
-    (is_name(Some(environment), "environment") && is_quoted(value)).then_some(name)
+    let starts_with_blank = value.starts_with([' ', '\t']) && !value.trim().is_empty();
+    let what = match (is_quoted(value), starts_with_blank) {
+        (true, _) => KEEPS_QUOTES,
+        (false, true) => STARTS_WITH_BLANK,
+        _ => return None,
+    };
+    is_name(Some(environment), "environment").then_some((name, what))
 }
 
 /// Values of files of variables of which a part is a variable that nothing sets.

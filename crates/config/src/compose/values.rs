@@ -43,6 +43,9 @@ pub(super) fn outside_values(
     mentioned: &BTreeSet<String>,
     (dotenv_start, shell_index): (usize, usize),
 ) {
+    // A compose file that cannot be read may ask for any name.
+    let mut files = project.compose.iter().map(|(source, _)| source);
+    let gap = files.find(|source| source.state.is_gap());
     let is_env_file = |name: &str| project.env_files.iter().any(|(source, _)| source.name == name);
     let outside = project.outside();
     for (index, (source, contents)) in project.dotenv.iter().enumerate() {
@@ -65,7 +68,13 @@ pub(super) fn outside_values(
             );
             // Compose itself reads these from the file.
             let is_for_compose = name.starts_with("COMPOSE_") || name.starts_with("DOCKER_");
-            if !mentioned.contains(name) && !is_for_compose && !is_env_file(&source.name) {
+            if mentioned.contains(name) || is_for_compose || is_env_file(&source.name) {
+                continue;
+            }
+            if let Some(gap) = gap {
+                let reason = format!("`{}` may ask for it, and is not read", gap.name);
+                found.note(at, Outcome::Unknown, reason);
+            } else {
                 let reason = format!(
                     "`{}` only fills `${{...}}` in the compose file, and no `{}` is there",
                     source.name,
@@ -90,7 +99,11 @@ pub(super) fn outside_values(
 }
 
 /// The variables that a template uses, with their texts.
-fn made_from(template: &Raw, is_template: bool, outside: &Outside) -> Vec<(String, Raw)> {
+pub(super) fn made_from(
+    template: &Raw,
+    is_template: bool,
+    outside: &Outside,
+) -> Vec<(String, Raw)> {
     if !is_template {
         return Vec::new();
     }
@@ -102,9 +115,23 @@ fn made_from(template: &Raw, is_template: bool, outside: &Outside) -> Vec<(Strin
     .collect()
 }
 
-fn made_words(made: &[(String, Raw)], outside: &Outside) -> String {
+/// Where the shell takes the place of a file: `of the shell, over .env:2`.
+fn over_file(project: &Project, name: &str) -> String {
+    let is_named = |entry: &&Entry| name_of(entry) == name;
+    let of_shell = project.shell.iter().flat_map(|(_, contents)| &contents.entries).find(is_named);
+    let of_files = project.dotenv.iter().rev().find_map(|(source, contents)| {
+        let entry = contents.entries.iter().rev().find(is_named)?;
+        Some(format!("{}:{}", source.name, entry.at.line))
+    });
+    match (of_shell, of_files) {
+        (Some(_), Some(place)) => format!(" of the shell, over {place}"),
+        _ => String::new(),
+    }
+}
+
+fn made_words(made: &[(String, Raw)], project: &Project, outside: &Outside) -> String {
     let word = |(name, _): &(String, Raw)| match outside.get(name) {
-        Some(_) => format!("`${{{name}}}`"),
+        Some(_) => format!("`${{{name}}}`{}", over_file(project, name)),
         None => format!("`${{{name}}}` (not set)"),
     };
     if made.is_empty() {
@@ -175,7 +202,7 @@ pub(super) fn env_file_values(
                 let at = found.add(start + index, (key, name), (entry, false), &raw, &made);
                 match text {
                     Some(text) => {
-                        found.assignments[at].reason = made_words(&made, outside);
+                        found.assignments[at].reason = made_words(&made, project, outside);
                         values.insert(name.to_owned(), text);
                     }
                     None => found.note(at, Outcome::NeverApplied, not_set(name)),
@@ -222,7 +249,7 @@ pub(super) fn declared_values(
             found.note(at, Outcome::Shadowed, why.to_owned());
             continue;
         }
-        let words = Some(made_words(&made, outside)).filter(|words| !words.is_empty());
+        let words = Some(made_words(&made, project, outside)).filter(|words| !words.is_empty());
         found.assignments[at].reason = words.or_else(|| one.entry.remark()).unwrap_or_default();
     }
 }

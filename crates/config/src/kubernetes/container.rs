@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::expansion::expand;
 use super::manifests::Collection;
+use super::names::{is_of_service, meant, of_shell};
 use super::object::{Container, EnvFrom, EnvVar, From, Kind, Object, Value};
 use crate::position::Position;
 use crate::provenance::{Assignment, Op, Outcome, Source, SourceState};
@@ -14,6 +15,11 @@ use crate::value::{Raw, Redactor, ValueRef};
 /// What an [`Oddity`] says about a reference to a variable that the container sets further below, or
 /// not at all: its text stays.
 pub(crate) const NOT_BEFORE: &str = "is not set before it is used";
+/// About `${NAME}`, which shells replace and Kubernetes does not.
+pub(crate) const NO_REFERENCE: &str =
+    "is referred to as in a shell, which Kubernetes does not replace";
+/// About a value of a Secret.
+pub(crate) const ENDS_IN_BREAK: &str = "ends in a line break, which is part of the secret";
 
 /// What was found so far.
 pub(super) struct Found {
@@ -27,6 +33,8 @@ pub(super) struct Found {
     pub(super) missing: Vec<Source>,
     /// Starts of the keys of containers that do not start, each with the objects that no file has.
     pub(super) blocked: BTreeMap<String, BTreeSet<String>>,
+    /// Of such containers: why, where no missing object says it.
+    pub(super) stops: BTreeMap<String, String>,
     /// Keys whose value depends on which of two objects of one name is applied.
     pub(super) assumed: BTreeSet<String>,
     /// Sources of ConfigMaps and Secrets that nothing uses.
@@ -47,7 +55,7 @@ enum Known {
 /// Resolves the containers of a collection.
 pub(super) struct Resolver<'a> {
     redactor: Redactor,
-    collection: &'a Collection,
+    pub(super) collection: &'a Collection,
     /// Objects that a later file replaces.
     replaced: &'a BTreeMap<usize, String>,
     /// The values that containers take: object and key.
@@ -105,6 +113,7 @@ impl<'a> Resolver<'a> {
             variables: BTreeSet::new(),
             missing: Vec::new(),
             blocked: BTreeMap::new(),
+            stops: BTreeMap::new(),
             assumed: BTreeSet::new(),
             unused: Vec::new(),
             oddities: Vec::new(),
@@ -123,6 +132,10 @@ impl<'a> Resolver<'a> {
             values: BTreeMap::new(),
             names: container.env.iter().map(|one| one.name.as_str()).collect(),
         };
+        // Kubernetes makes no such container.
+        if !workload.refused.is_empty() {
+            self.stop(&environment.start, "the API refuses the object of the container".to_owned());
+        }
         for one in &container.env_from {
             self.whole_object(&mut environment, one);
         }
@@ -138,6 +151,7 @@ impl<'a> Resolver<'a> {
             self.missing(environment, (&from.kind, &from.name), (from.at, from.optional));
         }
         self.referred.extend(&objects);
+        self.block_refused(environment, &objects);
         let is_assumed = self.is_assumed(&objects);
         for at in objects {
             let object = &self.collection.objects[at];
@@ -182,6 +196,9 @@ impl<'a> Resolver<'a> {
         if let Some(why) = self.why_unread(environment, object) {
             return (Outcome::Unread, why);
         }
+        if value.malformed {
+            return (Outcome::Unknown, self.malformed(value));
+        }
         if value.binary {
             let why = "`binaryData` sets no variable, only files of a volume";
             return (Outcome::NeverApplied, why.to_owned());
@@ -199,6 +216,26 @@ impl<'a> Resolver<'a> {
             ""
         };
         (Outcome::Won, why.to_owned())
+    }
+
+    /// Of objects that the API refuses the cluster has none, or an older one.
+    fn block_refused(&mut self, environment: &Environment<'_>, objects: &[usize]) {
+        let collection = self.collection;
+        let mut objects = objects.iter().map(|at| &collection.objects[*at]);
+        if let Some(one) = objects.find(|one| !one.refused.is_empty()) {
+            self.stop(&environment.start, format!("the API refuses {}", one.id.path()));
+        }
+    }
+
+    /// Says of a container that it does not start.
+    fn stop(&mut self, start: &str, why: String) {
+        self.found.blocked.entry(start.to_owned()).or_default();
+        self.found.stops.entry(start.to_owned()).or_insert(why);
+    }
+
+    fn malformed(&self, value: &Value) -> String {
+        let source = &self.collection.sources[value.source].name;
+        format!("{source}:{}: no base64, and the API refuses the object", value.at.0.line)
     }
 
     fn why_unread(&self, environment: &Environment<'_>, object: usize) -> Option<String> {
@@ -294,6 +331,14 @@ impl<'a> Resolver<'a> {
             let names: Vec<_> = expanded.used.iter().map(|name| format!("`$({name})`")).collect();
             reasons.push(format!("made from {}", names.join(", ")));
         }
+        for name in of_shell(&expanded.text, &environment.names) {
+            let oddity = Oddity { at: one.at.0, name: secret::name(name), what: NO_REFERENCE };
+            self.found.oddities.push((workload.source, oddity));
+            reasons.push(format!(
+                "`${{{}}}` stays as it is: Kubernetes replaces `$(NAME)` alone",
+                secret::name(name)
+            ));
+        }
         reasons.extend(expanded.left.iter().map(|name| {
             let name = secret::name(name);
             let is_below = environment.names.contains(&name.as_str());
@@ -322,6 +367,7 @@ impl<'a> Resolver<'a> {
             self.missing(environment, (kind, name), (one.at.0, optional));
         }
         self.referred.extend(&objects);
+        self.block_refused(environment, &objects);
         let last = objects.iter().rev().filter(|at| !self.replaced.contains_key(at));
         let found = last.flat_map(|at| {
             let values = self.collection.objects[*at].values.iter().rev();
@@ -333,17 +379,21 @@ impl<'a> Resolver<'a> {
                 true => format!("no file has {path}"),
                 false => format!("{path} has no key `{}`", secret::name(key)),
             };
-            why.push_str(&match objects.is_empty() {
-                true => self.nearest_object(kind, name),
+            let near = match objects.is_empty() {
+                true => self.nearest_object(kind, name, &workload.id.namespace),
                 false => self.nearest(&objects, key),
-            });
+            };
             let outcome = if optional {
+                why.push_str(&near);
                 why.push_str("; it is optional");
                 Outcome::NeverApplied
             } else if objects.is_empty() {
+                why.push_str(&near);
                 Outcome::Unknown
             } else {
-                self.found.blocked.entry(environment.start.clone()).or_default();
+                self.stop(&environment.start, why.clone());
+                why.push_str(", without which the container does not start");
+                why.push_str(&near);
                 Outcome::NoTarget
             };
             let shown = self.redactor.value(&one.name, &Raw::default());
@@ -354,6 +404,13 @@ impl<'a> Resolver<'a> {
             self.found.assumed.insert(format!("{}{}", environment.start, one.name));
         }
         let place = format!("{}:{}", self.collection.sources[value.source].name, value.at.0.line);
+        if value.malformed {
+            let shown = self.shown(kind, key, &value.raw);
+            let why = self.malformed(value);
+            let row =
+                Row { outcome: Outcome::Unknown, ..row(workload, one, Op::Inherit, shown, why) };
+            return (row, Some(Known::Cluster));
+        }
         let reason = format!("the value of `{}` at {place}", secret::name(key));
         let is_secret = *kind == Kind::Secret;
         let named = format!("{key} {}", one.name);
@@ -368,10 +425,18 @@ impl<'a> Resolver<'a> {
         meant(keys.map(|value| value.key.as_str()), key)
     }
 
-    /// Which object of a kind may be meant, in words.
-    fn nearest_object(&self, kind: &Kind, name: &str) -> String {
-        let objects = self.collection.objects.iter().filter(|one| one.id.kind == *kind);
-        meant(objects.map(|one| one.id.name.as_str()), name)
+    /// Which object of a kind may be meant, in words: one of the name in another namespace first.
+    fn nearest_object(&self, kind: &Kind, name: &str, namespace: &str) -> String {
+        let mut objects = self.collection.objects.iter().filter(|one| one.id.kind == *kind);
+        if let Some(other) = objects.clone().find(|one| one.id.name == name) {
+            let file = &self.collection.sources[other.source].name;
+            let line = other.namespace_at.map(|at| format!(":{}", at.line)).unwrap_or_default();
+            let (own, other) = (secret::name(namespace), secret::name(&other.id.namespace));
+            return format!(
+                "; {file}{line} has one of this name in the namespace `{other}`, and this is `{own}`"
+            );
+        }
+        meant(objects.by_ref().map(|one| one.id.name.as_str()), name)
     }
 
     /// The objects that a reference means: what generators merge into one stands behind it.
@@ -409,7 +474,7 @@ impl<'a> Resolver<'a> {
         }
         let file = &self.collection.sources[environment.workload.source].name;
         let user = format!("{} ({file}:{})", environment.workload.id.path(), at.line);
-        let near = self.nearest_object(kind, name);
+        let near = self.nearest_object(kind, name, &environment.workload.id.namespace);
         let (state, why) = match optional {
             true => (SourceState::Missing, format!("no file has it; optional for {user}{near}")),
             false => {
@@ -491,6 +556,7 @@ impl<'a> Resolver<'a> {
         let has_values = matches!(object.id.kind, Kind::ConfigMap | Kind::Secret);
         has_values
             && !object.is_managed
+            && object.refused.is_empty()
             && !self.replaced.contains_key(&at)
             && !self.referred.contains(&at)
             && !self.collection.mentions.have(&object.id.name, object.source)
@@ -525,23 +591,4 @@ impl<'a> Resolver<'a> {
 fn row<'r>(workload: &Object, one: &'r EnvVar, op: Op, value: ValueRef, reason: String) -> Row<'r> {
     let (source, written, outcome) = (workload.source, one.name.as_str(), Outcome::Won);
     Row { source, written, op, value, at: one.at, outcome, reason }
-}
-
-/// Which name may be meant by another one, in words.
-fn meant<'n>(known: impl Iterator<Item = &'n str>, name: &str) -> String {
-    let near = known.map(|known| {
-        let distance = strsim::damerau_levenshtein(&known.to_lowercase(), &name.to_lowercase());
-        (distance, known)
-    });
-    match near.min().filter(|(distance, _)| *distance <= (name.len() / 3).max(1)) {
-        Some((_, near)) => format!("; did you mean `{}`?", secret::name(near)),
-        None => String::new(),
-    }
-}
-
-/// Whether a name has the form of a variable that the kubelet sets for a service.
-fn is_of_service(name: &str) -> bool {
-    let part = |middle: &str| name.find(middle).is_some_and(|at| at > 0);
-    ["_SERVICE_HOST", "_SERVICE_PORT", "_PORT_"].into_iter().any(part)
-        || name.strip_suffix("_PORT").is_some_and(|start| !start.is_empty())
 }

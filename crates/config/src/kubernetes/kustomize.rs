@@ -93,6 +93,7 @@ impl Generator<'_> {
                 raw: Raw::new(String::from_utf8_lossy(&bytes)),
                 at: (Position::START, 1),
                 binary: false,
+                malformed: false,
                 source: index,
             });
         }
@@ -127,6 +128,7 @@ fn value(key: &str, text: &str, entry: &Entry, source: usize) -> Value {
         raw: Raw::new(text),
         at: (entry.at, entry.end_line),
         binary: false,
+        malformed: false,
         source,
     }
 }

@@ -9,9 +9,11 @@ use super::mentions::{By, Mentions};
 use super::object::{self, Object};
 use super::view::View;
 use crate::provenance::{Source, SourceKind, SourceState};
-use crate::readers::{Entry, Format};
+use crate::readers::{Format, KeyGroup};
 use crate::sources::{Root, load_file};
 
+/// Of one object, no more reasons are said besides the first.
+const MOST_REASONS: usize = 4;
 /// Manifests are not deeper below a root.
 const MAX_DEPTH: usize = 6;
 /// A folder with more files than this is no folder of manifests; the rest of it is left, and said.
@@ -163,7 +165,7 @@ fn is_manifest(root: &Root, file: &str) -> bool {
 }
 
 fn add_file(root: &Root, file: &str, collection: &mut Collection) {
-    let format = if file.ends_with(".json") { Format::Json } else { Format::Yaml };
+    let format = if file.ends_with(".json") { Format::Json } else { Format::YamlKubernetes };
     let (source, contents) =
         load_file(root, Path::new(file), Some(format), SourceKind::File, "manifest");
     if source.state != SourceState::Read {
@@ -174,25 +176,31 @@ fn add_file(root: &Root, file: &str, collection: &mut Collection) {
         let items = document.at("items").elements();
         let is_list = document.text("kind").ends_with("List") && !items.is_empty();
         for object in if is_list { items } else { vec![document] } {
-            add_object(&object, &source, collection);
+            add_object(&object, &source, &contents.groups, collection);
         }
     }
 }
 
-fn add_object(document: &View<'_>, file: &Source, collection: &mut Collection) {
+fn add_object(
+    document: &View<'_>,
+    file: &Source,
+    groups: &[KeyGroup],
+    collection: &mut Collection,
+) {
     let Some(id) = object::identity(document) else {
         collection.mentions.document(document, By::File);
         return;
     };
     collection.mentions.document(document, By::Object(collection.sources.len()));
     let mut source = Source { kind: id.kind.source_kind(), layer: id.path(), ..file.clone() };
-    match object::read(document, id, collection.sources.len()) {
-        Ok(found) => collection.objects.push(found),
-        Err(why) => {
-            let at = document.first().map_or(1, |entry: &Entry| entry.at.line);
-            source.state = SourceState::Unparsable;
-            source.why = format!("the object at line {at} is refused: {why}");
-        }
+    let found = object::read(document, id, collection.sources.len(), groups);
+    if let Some((at, why)) = found.refused.iter().min() {
+        (source.state, source.at) = (SourceState::Unparsable, Some(*at));
+        let mut all = vec![format!("line {}: {why}", at.line)];
+        let others = found.refused.iter().filter(|(other, _)| other != at);
+        all.extend(others.take(MOST_REASONS).map(|(at, why)| format!("line {}: {why}", at.line)));
+        source.why = all.join("; ");
     }
+    collection.objects.push(found);
     collection.source(source);
 }

@@ -16,7 +16,9 @@ mod expansion;
 mod kustomize;
 mod manifests;
 mod mentions;
+mod names;
 mod object;
+mod refused;
 mod view;
 
 use std::collections::BTreeMap;
@@ -31,7 +33,7 @@ use crate::resolve::effective;
 use crate::sources::{Defined, Request, Root};
 use crate::value::Redactor;
 
-pub(crate) use container::NOT_BEFORE;
+pub(crate) use container::{ENDS_IN_BREAK, NO_REFERENCE, NOT_BEFORE};
 pub(crate) use manifests::has_objects;
 
 /// The define that chooses containers by their names.
@@ -60,8 +62,10 @@ pub(crate) fn inspect(profile: &Profile, request: &Request, redactor: Redactor) 
         }
     }
     resolver.values_of_no_container(chosen.is_none());
+    resolver.line_breaks();
     let mut found = resolver.found;
     let blocked = std::mem::take(&mut found.blocked);
+    let stops = std::mem::take(&mut found.stops);
     let assumed = std::mem::take(&mut found.assumed);
     let mut sources: Vec<Source> = collection.sources;
     for at in std::mem::take(&mut found.unused) {
@@ -88,6 +92,12 @@ pub(crate) fn inspect(profile: &Profile, request: &Request, redactor: Redactor) 
         let is_of = |container: &String| one.key.starts_with(container.as_str());
         if blocked.keys().any(is_of) {
             one.certainty = Certainty::Unknown;
+            let why = stops.iter().find(|(start, _)| is_of(start)).map(|(_, why)| why);
+            if let Some((winner, why)) = one.winner.zip(why) {
+                let reason = &mut found.assignments[winner].reason;
+                let parted = if reason.is_empty() { "" } else { "; " };
+                *reason = format!("{reason}{parted}the container does not start: {why}");
+            }
         } else if one.certainty == Certainty::Exact && assumed.contains(one.key.as_str()) {
             one.certainty = Certainty::Assumed;
         }

@@ -7,10 +7,11 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
+use super::refused;
 use super::view::View;
 use crate::position::Position;
 use crate::provenance::SourceKind;
-use crate::readers::Entry;
+use crate::readers::KeyGroup;
 use crate::value::Raw;
 
 /// Base64 as the API reads it: what is left of the last bits does not matter.
@@ -89,6 +90,8 @@ pub(super) struct Value {
     pub(super) binary: bool,
     /// The source: an index of the collection's.
     pub(super) source: usize,
+    /// Whether it cannot be decoded.
+    pub(super) malformed: bool,
 }
 
 /// A container of a workload.
@@ -169,6 +172,10 @@ pub(super) struct Object {
     pub(super) merges: bool,
     /// Whether the cluster or a controller makes it, for others than containers to read.
     pub(super) is_managed: bool,
+    /// Where its namespace stands.
+    pub(super) namespace_at: Option<Position>,
+    /// Why the API refuses it, and where.
+    pub(super) refused: Vec<(Position, String)>,
 }
 
 impl Object {
@@ -183,6 +190,8 @@ impl Object {
             mounted: Vec::new(),
             merges: false,
             is_managed: false,
+            namespace_at: None,
+            refused: Vec::new(),
         }
     }
 }
@@ -204,31 +213,36 @@ pub(super) fn identity(document: &View<'_>) -> Option<Id> {
     Some(Id { kind, namespace: metadata.text("namespace"), name })
 }
 
-/// Reads an object; an error says why the API refuses it.
-pub(super) fn read(document: &View<'_>, id: Id, source: usize) -> Result<Object, String> {
+/// Reads an object, with what the API refuses of it.
+pub(super) fn read(document: &View<'_>, id: Id, source: usize, groups: &[KeyGroup]) -> Object {
     let mut object = Object::new(id, source);
     object.is_managed = is_managed(document, &object.id);
+    object.namespace_at = document.at("metadata").at("namespace").entry().map(|entry| entry.at);
     match object.id.kind {
         Kind::ConfigMap => {
-            object.values = values(document, "data", source, &plain)?;
-            let binary = values(document, "binaryData", source, &plain)?.into_iter();
-            object.values.extend(binary.map(|value| Value { binary: true, ..value }));
+            values(document, "data", &mut object, &plain);
+            let of_data = object.values.len();
+            values(document, "binaryData", &mut object, &plain);
+            object.values[of_data..].iter_mut().for_each(|value| value.binary = true);
         }
         Kind::Secret => {
-            object.values = values(document, "data", source, &decoded)?;
-            object.values.extend(values(document, "stringData", source, &plain)?);
+            values(document, "data", &mut object, &decoded);
+            values(document, "stringData", &mut object, &plain);
         }
         Kind::Workload(_) => {
-            let Some(pod) = pod_of(document) else { return Ok(object) };
+            let Some(pod) = pod_of(document) else { return object };
             let spec = pod.at("spec");
             for list in ["initContainers", "containers"] {
-                object.containers.extend(spec.at(list).elements().iter().map(container));
+                for view in spec.at(list).elements() {
+                    object.containers.push(container(&view));
+                    object.refused.extend(refused::of_container(&view, groups));
+                }
             }
             object.fields = fields(&pod, document);
             object.mounted = mounted(&spec);
         }
     }
-    Ok(object)
+    object
 }
 
 /// Whether the cluster, a controller or a tool makes an object and reads it: certificates, passwords of registries,
@@ -253,26 +267,37 @@ fn decoded(text: &str) -> Option<String> {
 fn values(
     document: &View<'_>,
     group: &str,
-    source: usize,
+    object: &mut Object,
     decode: &dyn Fn(&str) -> Option<String>,
-) -> Result<Vec<Value>, String> {
-    let (pairs, is_whole) = document.at(group).pairs();
-    if !is_whole {
-        return Err(format!("a value of `{group}` is a list or a group, and a text is wanted"));
+) {
+    let view = document.at(group);
+    let (pairs, is_whole) = view.pairs();
+    if !is_whole && let Some(first) = view.first() {
+        let why = format!("a value of `{group}` is a list or a group, and a text is wanted");
+        object.refused.push((first.at, why));
     }
-    let value = |(key, entry): (&str, &Entry)| {
+    for (key, entry) in pairs {
         let text = if entry.null { "" } else { entry.value.expose() };
-        let line = entry.at.line;
-        let text = decode(text).ok_or_else(|| format!("line {line}: no base64"))?;
-        Ok(Value {
+        let decoded = decode(text);
+        let why = match (&decoded, entry.retyped) {
+            (_, Some(what)) => Some(refused::no_text(key, what)),
+            (None, _) => {
+                let key = crate::secret::name(key);
+                Some(format!("`{key}` in `{group}` is no base64; `stringData` takes plain text"))
+            }
+            _ => None,
+        };
+        object.refused.extend(why.map(|why| (entry.at, why)));
+        object.values.push(Value {
             key: key.to_owned(),
-            raw: Raw::new(text),
+            malformed: decoded.is_none(),
+            // What cannot be decoded may be the secret itself.
+            raw: Raw::new(decoded.unwrap_or_else(|| text.to_owned())),
             at: (entry.at, entry.end_line),
             binary: false,
-            source,
-        })
-    };
-    pairs.into_iter().map(value).collect()
+            source: object.source,
+        });
+    }
 }
 
 /// The pod of a workload, or its template.

@@ -255,8 +255,11 @@ pub(super) fn dotenv(text: &str) -> Contents {
         // A blank before `#` shows that a comment is meant.
         let is_cut = text[end..].starts_with('#') && text[..end].ends_with(|c| !is_js_space(c));
         let is_plain = !text[..end].ends_with(['"', '\'', '`', '=']);
+        let mut one = entry(name, &value, position, lines.line(end.max(key_at)));
         if is_cut && is_plain {
             contents.oddities.push(Oddity { at: position, name: name.to_owned(), what: CUT });
+            let line_end = text[end..].find('\n').map_or(text.len(), |length| end + length);
+            one.value = Raw::cut(value.clone(), text[value_at..line_end].trim());
         }
         let quote = |c: &char| matches!(c, '"' | '\'' | '`');
         let first = text[skip(text, value_at, is_js_space)..].chars().next().filter(quote);
@@ -264,7 +267,7 @@ pub(super) fn dotenv(text: &str) -> Contents {
             let what = QUOTE_IN_VALUE;
             contents.oddities.push(Oddity { at: position, name: name.to_owned(), what });
         }
-        contents.entries.push(entry(name, &value, position, lines.line(end.max(key_at))));
+        contents.entries.push(one);
         // The rest of the line is a comment, or nothing.
         at = text[end..].find(['\n', '\r']).map_or(text.len(), |length| end + length + 1);
     }

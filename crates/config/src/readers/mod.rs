@@ -9,6 +9,7 @@ mod ini;
 mod json;
 mod properties;
 mod pydotenv;
+mod systemd;
 mod toml;
 mod unit;
 mod xml;
@@ -17,6 +18,7 @@ mod yaml;
 use culprit_model::{Label as _, labels};
 
 pub(crate) use git::key as git_key;
+pub(crate) use systemd::{KEEPS_COMMENT, KEEPS_REFERENCE, NO_NAME, is_variable_name, words};
 
 use crate::position::Position;
 use crate::provenance::Op;
@@ -48,6 +50,8 @@ labels! {
         YamlSpring = "yaml-spring",
         /// YAML as Docker Compose reads it.
         YamlCompose = "yaml-compose",
+        /// YAML as `kubectl` reads it.
+        YamlKubernetes = "yaml-kubernetes",
         /// TOML 1.1.
         Toml = "toml",
         /// Sections of `key = value`.
@@ -64,6 +68,8 @@ labels! {
         EnvDotenv = "env-dotenv",
         /// `NAME=value` as the package `python-dotenv` reads it.
         EnvPython = "env-python",
+        /// `NAME=value` as systemd reads it for `EnvironmentFile=`.
+        EnvSystemd = "env-systemd",
         /// git's configuration.
         Git = "git",
         /// The variable in which git hands on `-c KEY=VALUE`.
@@ -97,7 +103,8 @@ impl Format {
     /// Whether it is a list of variables.
     #[must_use]
     pub fn is_env(self) -> bool {
-        matches!(self, Self::EnvDocker | Self::EnvCompose | Self::EnvDotenv | Self::EnvPython)
+        use Format::{EnvCompose, EnvDocker, EnvDotenv, EnvPython, EnvSystemd};
+        matches!(self, EnvDocker | EnvCompose | EnvDotenv | EnvPython | EnvSystemd)
     }
 }
 
@@ -168,6 +175,9 @@ pub(crate) const QUOTE_IN_VALUE: &str =
 pub(crate) const KEEPS_QUOTES: &str = "keeps its quotes: they are part of the value here";
 /// Of a value that ends in a blank.
 pub(crate) const KEEPS_BLANK: &str = "ends in a blank, which is part of the value here";
+
+/// Of a value that starts with a blank.
+pub(crate) const STARTS_WITH_BLANK: &str = "starts with a blank, which is part of the value here";
 
 /// Of a file that starts with the bytes of a byte order mark.
 pub(crate) const BYTE_ORDER_MARK: &str = "starts with a byte order mark";
@@ -257,6 +267,17 @@ pub struct Cleared {
     pub document: u32,
 }
 
+/// A mapping or a list of a file of YAML that is not empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyGroup {
+    /// From the root to it.
+    pub path: Vec<Segment>,
+    /// Where its key stands.
+    pub at: Position,
+    /// Which of several documents in one file it belongs to, from 0.
+    pub document: u32,
+}
+
 /// What a source holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
@@ -269,6 +290,8 @@ pub struct Contents {
     pub empties: Vec<Entry>,
     /// The places of a compose file that take away what weaker files set, in the order of the text.
     pub cleared: Vec<Cleared>,
+    /// The groups of a file whose program refuses keys that it does not know: of Compose and Kubernetes.
+    pub groups: Vec<KeyGroup>,
 }
 
 /// Why a source cannot be read.
@@ -334,6 +357,7 @@ pub fn read(format: Format, bytes: &[u8]) -> Result<Contents, Unreadable> {
         Format::Yaml => yaml::read(&text, yaml::Rules::AsWritten)?,
         Format::YamlSpring => yaml::read(&text, yaml::Rules::Snake)?,
         Format::YamlCompose => yaml::read(&text, yaml::Rules::Go)?,
+        Format::YamlKubernetes => yaml::read(&text, yaml::Rules::Kubernetes)?,
         Format::Toml => toml::read(&text)?,
         Format::Ini => ini::read(&text)?,
         Format::Properties => properties::read(&text)?,
@@ -342,6 +366,7 @@ pub fn read(format: Format, bytes: &[u8]) -> Result<Contents, Unreadable> {
         Format::EnvCompose => env::compose(&text)?,
         Format::EnvDotenv => env::dotenv(&text),
         Format::EnvPython => pydotenv::read(&text),
+        Format::EnvSystemd => systemd::read(&text),
         Format::Git => git::read(&text)?,
         Format::GitParameters => git::parameters(&text)?,
         Format::Unit => unit::read(&text)?,

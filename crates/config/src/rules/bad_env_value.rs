@@ -6,11 +6,13 @@ use culprit_model::Severity;
 
 use super::blank_interpolation;
 use crate::configuration::{ConfigFinding, Configuration};
+use crate::dropins::{NO_ASSIGNMENT, NO_SECTION, NO_SETTING, meant_setting};
+use crate::kubernetes::ENDS_IN_BREAK;
 use crate::provenance::{Source, SourceKind};
 use crate::python::{NO_VARIABLE, TEXT_IS_TRUE};
 use crate::readers::{
-    BYTE_ORDER_MARK, CUT, KEEPS_BLANK, KEEPS_QUOTES, NOT_SET_IN_PART, NOT_UTF8, Oddity,
-    QUOTE_IN_VALUE, QUOTED_BLANK, UTF16,
+    BYTE_ORDER_MARK, CUT, KEEPS_BLANK, KEEPS_COMMENT, KEEPS_QUOTES, KEEPS_REFERENCE, NO_NAME,
+    NOT_SET_IN_PART, NOT_UTF8, Oddity, QUOTE_IN_VALUE, QUOTED_BLANK, STARTS_WITH_BLANK, UTF16,
 };
 
 pub(super) const ID: &str = "config-bad-env-file-value";
@@ -44,11 +46,25 @@ fn fix(source: &Source, oddity: &Oddity) -> String {
         QUOTE_IN_VALUE => {
             "Put the closing quote at the end of the value, or remove the quotes.".to_owned()
         }
+        STARTS_WITH_BLANK => "Remove the blank behind the `=`.".to_owned(),
         KEEPS_BLANK => "Remove the blank at the end of the line.".to_owned(),
         QUOTED_BLANK => "Remove the blank before the closing quote, if it is not meant.".to_owned(),
         BYTE_ORDER_MARK | UTF16 | NOT_UTF8 => {
             format!("Save `{file}` in UTF-8, without a byte order mark.")
         }
+        ENDS_IN_BREAK => "Encode it without the line break: `printf %s ... | base64`.".to_owned(),
+        NO_NAME if name.starts_with("export ") => "Remove `export` from the line.".to_owned(),
+        KEEPS_COMMENT => "Put the comment on a line of its own.".to_owned(),
+        KEEPS_REFERENCE => "Write the whole value.".to_owned(),
+        NO_ASSIGNMENT => format!("Put quotes around the whole: `Environment=\"{name}=...\"`."),
+        NO_SECTION => {
+            "Write the section as `[Unit]`, `[Install]`, or the unit's type: `[Service]`."
+                .to_owned()
+        }
+        NO_SETTING => match meant_setting(name) {
+            Some(meant) => format!("Write `{meant}=`, if it is meant."),
+            None => format!("Correct line {} of `{file}`.", oddity.at.line),
+        },
         _ if is_of_variables(source) => "Write the line as plain `NAME=value`.".to_owned(),
         _ => format!("Correct line {} of `{file}`.", oddity.at.line),
     }
@@ -57,9 +73,10 @@ fn fix(source: &Source, oddity: &Oddity) -> String {
 /// What follows from a line.
 fn effect(source: &Source, oddity: &Oddity) -> &'static str {
     match oddity.what {
-        QUOTED_BLANK => {
+        QUOTED_BLANK | STARTS_WITH_BLANK => {
             "A program that compares the text, or reads a number, meets the blank, too."
         }
+        ENDS_IN_BREAK => "A program that compares the text meets the line break, too.",
         KEEPS_QUOTES if source.kind == SourceKind::ComposeEnvironment => {
             "YAML removes quotes around a whole item of a list, and no others."
         }

@@ -4,7 +4,7 @@ use culprit_model::Severity;
 
 use crate::compose::{BLANK, REFUSED};
 use crate::configuration::{ConfigFinding, Configuration};
-use crate::kubernetes::NOT_BEFORE;
+use crate::kubernetes::{NO_REFERENCE, NOT_BEFORE};
 use crate::readers::Oddity;
 use crate::spring::NO_VALUE;
 
@@ -53,7 +53,16 @@ fn said(oddity: &Oddity) -> Option<(Severity, &'static str, Vec<String>)> {
         BLANK => Some((
             Severity::Medium,
             "Compose puts an empty text in its place and warns.",
-            of_compose(),
+            of_compose()
+                .into_iter()
+                .chain(["If the `$` is meant as a character: `$$`.".to_owned()])
+                .collect(),
+        )),
+        NO_REFERENCE => Some((
+            Severity::Medium,
+            "Kubernetes leaves the text as it is. A shell or a framework in the container may \
+             replace it.",
+            vec![format!("Write `$({name})`, and set `{name}` above the line.")],
         )),
         NOT_BEFORE => Some((
             Severity::Medium,

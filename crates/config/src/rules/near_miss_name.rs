@@ -12,7 +12,7 @@ use culprit_model::Severity;
 
 use super::{blank_interpolation, case_mismatch, near_miss_group, never_applied, start_fails};
 use crate::asks::ANY;
-use crate::compose::outside_key;
+use crate::compose::{BLANK, outside_key};
 use crate::configuration::{ConfigFinding, Configuration};
 use crate::provenance::{Assignment, Effective, Op, Outcome, SourceKind, Variable};
 use crate::resolve::bare;
@@ -32,7 +32,54 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
     let variables = configuration.variables.iter().filter(is_open);
     findings.extend(variables.filter_map(|one| misspelled(configuration, one)));
     findings.extend(near_miss_group::find(configuration));
+    findings.extend(longer_names(configuration));
     findings
+}
+
+/// A value for `${...}` that nothing takes, and a `${...}` that has none, where one name is the start of the other:
+/// `PUBLIC_HOSTNAME` and `PUBLIC_HOST`.
+fn longer_names(configuration: &Configuration) -> Vec<ConfigFinding> {
+    let blank: BTreeMap<&str, String> = configuration
+        .oddities
+        .iter()
+        .filter(|(_, one)| one.what == BLANK)
+        .map(|(at, one)| {
+            (one.name.as_str(), format!("{}:{}", configuration.sources[*at].name, one.at.line))
+        })
+        .collect();
+    let unused = configuration.assignments.iter().filter(|one| {
+        let kind = configuration.sources[one.source].kind;
+        one.outcome == Outcome::NeverApplied && kind == SourceKind::DotenvInterpolation
+    });
+    let of = |one: &Assignment| {
+        let name = one.written.as_str();
+        let mut near = blank.iter().filter(|(asked, _)| is_start_of_other(asked, name));
+        let (Some((asked, at)), None) = (near.next(), near.next()) else { return None };
+        slips(name, asked).is_none().then(|| ConfigFinding {
+            id: ID,
+            severity: Severity::Medium,
+            key: one.key.to_string(),
+            concerns: vec![name.to_owned(), (*asked).to_owned(), outside_key(asked)],
+            title: format!(
+                "`{name}` is set, and nothing asks for it; `{at}` asks for `{asked}`, which is not set."
+            ),
+            evidence: vec![configuration.place(one), at.clone()],
+            why: OWN_NAME.to_owned(),
+            fix: vec![format!("Rename `{name}` to `{asked}`, if this is meant.")],
+        })
+    };
+    unused.filter_map(of).collect()
+}
+
+/// Whether two names of several words differ in the last, of which one is the start of the other.
+fn is_start_of_other(one: &str, other: &str) -> bool {
+    let (Some((start, last)), Some((other_start, other_last))) =
+        (one.rsplit_once('_'), other.rsplit_once('_'))
+    else {
+        return false;
+    };
+    let is_start = last.starts_with(other_last) || other_last.starts_with(last);
+    start == other_start && last != other_last && is_start && last.len().min(other_last.len()) > 2
 }
 
 /// A variable whose name is almost one that the profile or a source asks for.

@@ -17,6 +17,7 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
         Outcome::NeverApplied if of_container(configuration, one) => {
             Some(not_in_container(configuration, one))
         }
+        Outcome::NeverApplied if is_proxy(one) => None,
         Outcome::NeverApplied if kind(one) == SourceKind::Dotenv => {
             Some(not_asked_for(configuration, one))
         }
@@ -35,6 +36,12 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
 
 fn is_of_builder(configuration: &Configuration, one: &Assignment) -> bool {
     configuration.sources[one.source].layer.starts_with("builder ")
+}
+
+/// Whether a name is handed on in case a machine has a proxy, as Docker itself does with these.
+fn is_proxy(one: &Assignment) -> bool {
+    let names = ["all_proxy", "ftp_proxy", "http_proxy", "https_proxy", "no_proxy"];
+    one.op == Op::Inherit && names.iter().any(|name| one.written.eq_ignore_ascii_case(name))
 }
 
 fn of_container(configuration: &Configuration, one: &Assignment) -> bool {

@@ -16,7 +16,7 @@ pub(super) const ID: &str = "config-start-fails";
 
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
     let program = configuration.refused_by.as_deref();
-    let files = configuration.sources.iter().filter_map(|source| finding(program?, source));
+    let files = configuration.sources.iter().filter_map(|source| finding(program, source));
     let values = configuration.effective.iter().filter_map(|one| refused(configuration, one));
     let missing = configuration.effective.iter().filter_map(|one| missing(configuration, one));
     let odd = configuration.oddities.iter().filter(|(_, oddity)| oddity.what == NO_VARIABLE);
@@ -95,13 +95,17 @@ fn needed(
     }
 }
 
-fn finding(program: &str, source: &Source) -> Option<ConfigFinding> {
+fn finding(program: Option<&str>, source: &Source) -> Option<ConfigFinding> {
     let file = &source.name;
+    let is_object = source.kind.is_of_kubernetes();
+    let program = program.or(is_object.then_some("Kubernetes"))?;
     let (what, fix) = match (source.state, source.at) {
         (SourceState::Unparsable, Some(at)) => {
             ("is malformed", vec![format!("Correct `{file}` in line {}.", at.line)])
         }
         (SourceState::Unparsable, None) => ("is refused", vec![format!("Correct `{file}`.")]),
+        // The cluster may have it: a finding of its own says so.
+        (SourceState::MissingRequired, _) if is_object => return None,
         (SourceState::MissingRequired, _) => (
             "does not exist",
             vec![
@@ -120,7 +124,10 @@ fn finding(program: &str, source: &Source) -> Option<ConfigFinding> {
         severity: Severity::High,
         key: String::new(),
         concerns: Vec::new(),
-        title: format!("{program} does not start: `{file}` {what}."),
+        title: match is_object {
+            true => format!("Kubernetes refuses `{}` of `{file}`.", source.layer),
+            false => format!("{program} does not start: `{file}` {what}."),
+        },
         evidence: vec![place],
         why: format!("Reason: {}.", source.why),
         fix,

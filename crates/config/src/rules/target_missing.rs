@@ -24,12 +24,16 @@ fn is_missing_object(source: &Source) -> bool {
 fn missing_object(source: &Source) -> ConfigFinding {
     let near = source.why.split("did you mean `").nth(1).and_then(|rest| rest.split('`').next());
     let name = &source.name;
+    let is_elsewhere = source.why.contains(" has one of this name in the namespace `");
     let correct = near.map(|near| format!("Correct the name, if `{near}` is meant."));
+    let correct = correct.or_else(|| {
+        is_elsewhere.then(|| "Put both into one namespace: a pod takes no other.".to_owned())
+    });
     let kubectl = name.replace('/', " ");
     let add = format!("Add the object, if the cluster has none: `kubectl get {kubectl}`.");
     ConfigFinding {
         id: ID,
-        severity: if near.is_some() { Severity::Medium } else { Severity::Low },
+        severity: if near.is_some() || is_elsewhere { Severity::Medium } else { Severity::Low },
         key: String::new(),
         concerns: Vec::new(),
         title: format!("`{name}` is needed by a container, and no file has it."),

@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use culprit_model::Text;
 
 use self::key::{is_a_number_or_folder, is_secret_key, may_be_secret, names_a_place};
-use self::parts::{Parts, gives_a_password, without_hook, without_secret_parts};
+use self::parts::{Parts, gives_a_password, is_placeholder, without_hook, without_secret_parts};
 use self::random::looks_random;
 use self::token::has_token;
 use crate::value::{Class, HIDDEN};
@@ -109,7 +109,8 @@ fn hidden_name(name: &str) -> Option<String> {
 pub(crate) fn is_harmless(text: &str) -> bool {
     const WORDS: [&str; 9] = ["", "true", "false", "yes", "no", "on", "off", "null", "none"];
     let text = text.trim();
-    WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+    // The name of a variable says where a secret is, and holds none.
+    WORDS.iter().any(|word| text.eq_ignore_ascii_case(word)) || is_placeholder(text)
 }
 
 #[cfg(test)]
@@ -233,6 +234,43 @@ mod tests {
         }
         assert_eq!(classify(&["url"], "ssh://git@host/x").0, Class::Plain);
         assert_eq!(classify(&["url"], "http://host:80/path?x=1").0, Class::Plain);
+    }
+
+    #[test]
+    fn a_password_is_hidden_also_where_its_address_lost_the_host() {
+        for (text, shown) in [
+            ("postgres://shop:hunter2", "postgres://shop:•••"),
+            ("postgres://shop:p/w2 x", "postgres://shop:••• x"),
+            ("redis://:hunter2", "redis://:•••"),
+            ("amqp://a:b;c", "amqp://a:•••"),
+            ("mongodb://h1:27017,u:hunter2", "mongodb://h1:27017,u:•••"),
+            ("postgres://u:99999999", "postgres://u:•••"),
+            ("postgres://u:${PW:-hunter2}", "postgres://u:•••"),
+        ] {
+            let expected = (Class::Partial, Some(Cow::from(shown)));
+            assert_eq!(classify(&["url"], text), expected, "{text}");
+        }
+        for text in [
+            "mongodb://h1:27017,h2:27017/x",
+            "http://[::1]:5000",
+            "http://*:5000;https://+:5001",
+            "http://localhost:${PORT}/x",
+            "file://C:/x",
+            "jdbc:sqlserver://db:1433;databaseName=x",
+            "http://host:/x",
+        ] {
+            assert_eq!(classify(&["url"], text).0, Class::Plain, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_variable_is_no_secret() {
+        for text in ["postgres://u:${DB_PASSWORD}@db/x", "u:$(PW)@tcp(h)/x"] {
+            assert_eq!(classify(&["url"], text).0, Class::Plain, "{text}");
+        }
+        assert_eq!(classify(&["PASSWORD"], "${DB_PASSWORD}").0, Class::Plain);
+        assert_eq!(classify(&["PASSWORD"], "${PW:-hunter2}").0, Class::KeyWord);
+        assert_eq!(classify(&["PASSWORD"], "x${PW}").0, Class::KeyWord);
     }
 
     #[test]

@@ -82,13 +82,23 @@ fn without_user_information(text: &str) -> (String, bool) {
         match word.rsplit_once('@') {
             Some((user, host)) => {
                 match user.split_once(':') {
+                    // The name of a variable is no password.
+                    Some((_, password)) if is_placeholder(password) => shown.push_str(word),
                     Some((user, _)) => shown.push_str(&format!("{user}:{HIDDEN}@{host}")),
                     None if scheme.contains("http") => shown.push_str(&format!("{HIDDEN}@{host}")),
                     None => shown.push_str(word),
                 }
-                found |= user.contains(':') || scheme.contains("http");
+                let password = user.split_once(':').map(|(_, password)| password);
+                found |=
+                    password.map_or(scheme.contains("http"), |password| !is_placeholder(password));
             }
-            None => shown.push_str(word),
+            None => match start_of_password(word) {
+                Some(at) => {
+                    shown.push_str(&format!("{}{HIDDEN}", &word[..at]));
+                    found = true;
+                }
+                None => shown.push_str(word),
+            },
         }
         rest = next;
     }
@@ -97,12 +107,44 @@ fn without_user_information(text: &str) -> (String, bool) {
     (shown, found || in_last)
 }
 
+/// Where the password starts in an address that lost its host: what follows `user:` and is no port. A reader that
+/// takes a `#` for a comment leaves such halves.
+fn start_of_password(word: &str) -> Option<usize> {
+    let authority = word.split(['/', '?', '#', ';']).next().unwrap_or_default();
+    // Several hosts: `h1:27017,h2:27017`.
+    let mut start = 0;
+    for host in authority.split(',') {
+        // The colons of `[::1]` part no port.
+        let from = host.rfind(']').unwrap_or(0);
+        if let Some(at) = host[from..].find(':') {
+            let port = &host[from + at + 1..];
+            let is_name = port.starts_with(['$', '{', '%', '<', '*']) && !port.contains(":-");
+            if !is_name && !port.is_empty() && port.parse::<u16>().is_err() {
+                return Some(start + from + at + 1);
+            }
+        }
+        start += host.len() + 1;
+    }
+    None
+}
+
+/// Whether a text is the name of a variable alone: `${NAME}`, `$(NAME)`.
+pub(super) fn is_placeholder(text: &str) -> bool {
+    let within = |open: &str, close: &str| text.strip_prefix(open)?.strip_suffix(close);
+    let name = within("${", "}").or_else(|| within("$(", ")")).unwrap_or_default();
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(is_part)
+}
+
 /// The same of an address without a scheme: `user:password@tcp(host:3306)/db`, as drivers of Go take it.
 fn without_bare_user_information(text: &str) -> (String, bool) {
     let hidden = |word: &str| {
         let (user, host) = word.rsplit_once('@')?;
         let (name, _) = user.split_once(':').filter(|(name, password)| {
-            !name.is_empty() && !password.is_empty() && !name.contains(['/', '=', '"', '{'])
+            !name.is_empty()
+                && !password.is_empty()
+                && !is_placeholder(password)
+                && !name.contains(['/', '=', '"', '{'])
         })?;
         Some(format!("{name}:{HIDDEN}@{host}"))
     };

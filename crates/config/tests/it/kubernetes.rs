@@ -149,7 +149,10 @@ fn a_key_that_does_not_exist_is_explained() {
     let (rows, found) = of_app(&[("a.yaml", &deployment), ("b.yaml", SETTINGS)]);
     assert_eq!(rows, ["R=eu < a.yaml:17"]);
     let why = reason(&found, "deployment/web/app.LOG");
-    assert_eq!(why, "configmap/settings has no key `LEVLE`; did you mean `LEVEL`?");
+    assert_eq!(
+        why,
+        "configmap/settings has no key `LEVLE`, without which the container does not start; did you mean `LEVEL`?"
+    );
     assert_eq!(
         findings(&found),
         ["config-target-missing deployment/web/app.LOG", "config-never-applied ZONE"]
@@ -320,7 +323,10 @@ fn a_malformed_object_is_refused_alone() {
         .filter(|source| source.state.is_gap())
         .map(|source| format!("{}: {}", source.name, source.why))
         .collect();
-    assert!(states.iter().any(|row| row.contains("line 4: no base64")), "{states:?}");
+    assert!(
+        states.iter().any(|row| row.contains("line 4: `A` in `data` is no base64")),
+        "{states:?}"
+    );
     assert_eq!(states.len(), 2, "{states:?}");
 }
 

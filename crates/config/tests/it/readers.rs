@@ -19,7 +19,7 @@ fn drawn(format: Format, outer: &str, keys: &[String]) -> String {
                 keys.iter().map(|key| format!("\n  \"{key}\": \"é\"")).collect();
             format!("{{ \"ü{outer}\": {{ {} }} }}\n", keys.join(","))
         }
-        Format::Yaml | Format::YamlSpring | Format::YamlCompose => {
+        Format::Yaml | Format::YamlSpring | Format::YamlCompose | Format::YamlKubernetes => {
             format!("ü{outer}:\n{}", lines(&|key| format!("  {key}: 'é'\n")))
         }
         Format::Toml => format!("[\"ü{outer}\"]\n{}", lines(&|key| format!("  {key} = 'é'\n"))),
@@ -35,9 +35,11 @@ fn drawn(format: Format, outer: &str, keys: &[String]) -> String {
             "<r><o{outer}>\n{}</o{outer}></r>",
             lines(&|key| format!("  <{key}>é</{key}>\n"))
         ),
-        Format::EnvDocker | Format::EnvCompose | Format::EnvDotenv | Format::EnvPython => {
-            lines(&|key| format!("  {key}=é\n"))
-        }
+        Format::EnvDocker
+        | Format::EnvCompose
+        | Format::EnvDotenv
+        | Format::EnvPython
+        | Format::EnvSystemd => lines(&|key| format!("  {key}=é\n")),
     }
 }
 

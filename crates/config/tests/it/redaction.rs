@@ -97,3 +97,23 @@ fn a_file_of_a_folder_of_secrets_is_hidden_whatever_its_name() {
     assert_eq!((class("host"), class("copy_of")), (Class::Source, Class::Derived));
     assert!(!format!("{configuration:?}").contains(SECRET));
 }
+
+/// A reader that takes a `#` for a comment leaves the start of a secret, which is as secret as the whole.
+#[test]
+fn what_a_comment_cuts_off_a_secret_is_hidden() {
+    for text in [
+        "URL=postgres://shop:correct-horse#2024@db:5432/shop",
+        "DSN=shop:correct-horse#2024@tcp(db:3306)/shop",
+        "OPTIONS=Server=db;Password=correct-horse#2024;Timeout=3",
+        "COPY=correct-horse\nURL=postgres://shop:correct-horse#2024@db:5432/shop",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), ".env", format!("{text}\n").as_bytes());
+        write(folder.path(), "package.json", b"{}");
+        write(folder.path(), "a.js", b"require('dotenv').config()\n");
+        let configuration =
+            culprit_config::inspect(&profile("dotenv"), &request(folder.path(), &[]), redactor());
+        assert!(!configuration.assignments.is_empty(), "{text}");
+        assert!(!format!("{configuration:?}").contains(SECRET), "{text}: {configuration:?}");
+    }
+}

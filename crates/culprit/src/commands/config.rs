@@ -342,7 +342,11 @@ fn inspect_folder(args: &ConfigSourceArgs, redactor: Redactor) -> Result<Inspect
         let above = fitting_above(&root, &known);
         return Err(no_configuration(&root, &names, &fitting_below(&known, &root), above.as_ref()));
     }
-    if states.iter().all(|(state, _)| state.is_gap()) {
+    // What a program refuses of a file that Culprit could read is a finding.
+    let has_values = found
+        .iter()
+        .any(|one| one.assignments.iter().any(|other| one.sources[other.source].state.is_gap()));
+    if states.iter().all(|(state, _)| state.is_gap()) && !has_values {
         let reasons: Vec<String> = states.into_iter().map(|(_, reason)| reason).collect();
         return Err(Failure::bad_input(format!("cannot read any source: {}", reasons.join("; "))));
     }

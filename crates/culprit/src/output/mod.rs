@@ -48,6 +48,8 @@ pub(crate) struct Output {
     paint: Paint,
     talk_paint: Paint,
     width: usize,
+    /// True when stdout is a terminal.
+    terminal: bool,
     /// True when the reader of stdout has gone away.
     closed: bool,
     /// True when the one JSON document has been printed.
@@ -68,6 +70,7 @@ impl Output {
             paint: Paint::new(colour(io::stdout().is_terminal())),
             talk_paint: Paint::new(colour(io::stderr().is_terminal())),
             width: width(),
+            terminal: io::stdout().is_terminal(),
             closed: false,
             documented: false,
         }
@@ -82,6 +85,7 @@ impl Output {
             paint: plain,
             talk_paint: plain,
             width: UNKNOWN_WIDTH,
+            terminal: false,
             closed: false,
             documented: false,
         }
@@ -110,6 +114,16 @@ impl Output {
     /// Columns to lay text out in.
     pub(crate) fn width(&self) -> usize {
         self.width
+    }
+
+    /// Whether a terminal shows stdout.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// Columns for tables of values: what is no terminal gets them whole.
+    pub(crate) fn width_of_values(&self) -> usize {
+        if self.terminal { self.width } else { usize::MAX }
     }
 
     /// Prints text on stdout.

@@ -1,6 +1,6 @@
 //! The columns of `config drift`: from engines, processes, compose files and files that were given.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use culprit_config::{
@@ -154,6 +154,23 @@ fn hashes(args: &ConfigDriftArgs) -> Result<BTreeMap<String, String>, Failure> {
     Ok(found)
 }
 
+/// Refuses a service to which no compose file gives a variable: there is nothing to compare with.
+fn known_service(service: &str, configuration: &Configuration) -> Result<(), Failure> {
+    let services: BTreeSet<&str> = configuration
+        .effective
+        .iter()
+        .filter(|one| !one.key.starts_with("${"))
+        .filter_map(|one| one.key.split_once('.'))
+        .map(|(service, _)| service)
+        .collect();
+    if services.contains(service) || services.is_empty() {
+        return Ok(());
+    }
+    let known: Vec<String> = services.iter().map(|name| format!("`{name}`")).collect();
+    Err(Failure::bad_input(format!("no compose file gives a variable to a service `{service}`"))
+        .hint(format!("services with variables: {}", known.join(", "))))
+}
+
 fn matrix(
     subject: Subject,
     hashes: &BTreeMap<String, String>,
@@ -171,9 +188,13 @@ fn matrix(
         .hint("name the service with `--service NAME`"));
     }
     let mut columns = Vec::new();
+    let is_given = compose.args.service.is_some();
     if let Some(service) = &service
         && let Some(configuration) = compose.of(&labels)?
     {
+        if is_given {
+            known_service(service, configuration)?;
+        }
         columns.push(DriftColumn::from_compose(service, configuration));
     }
     let created = subject.container.as_ref().map(created_with);

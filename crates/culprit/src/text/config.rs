@@ -40,7 +40,7 @@ pub(crate) fn config_show(
         ));
     }
     text.push('\n');
-    keys(one, observed).render_into(output.width(), text);
+    keys(one, observed).render_into(output.width_of_values(), text);
     text.push_str(&not_in_keys(one, output));
     text.push_str(&format!("\n{}", findings(one, output)));
     if !one.leaves_out.is_empty() {
@@ -133,7 +133,11 @@ fn not_in_keys(one: &Configuration, output: &Output) -> String {
 
 /// A source because of which keys are unknown.
 fn unread(one: &Configuration, source: usize) -> String {
+    let is_known = one.assignments.iter().any(|other| other.source == source);
     let source = &one.sources[source];
+    if is_known {
+        return format!("unknown: `{}` is refused: {}", source.name, source.why);
+    }
     format!("unknown: `{}` may set another value, and was not read: {}", source.name, source.why)
 }
 
@@ -228,11 +232,11 @@ fn was_read(one: &Explained<'_>, observed: &ObservedDocument) -> String {
     }
 }
 
-/// The start of a long value.
-fn cut(value: &str) -> Cow<'_, str> {
+/// The start of a long value on a terminal; all of it elsewhere.
+fn cut<'v>(value: &'v str, output: &Output) -> Cow<'v, str> {
     /// More of a value fills a page, and explains nothing.
     const MOST: usize = 400;
-    match value.char_indices().nth(MOST) {
+    match value.char_indices().nth(MOST).filter(|_| output.is_terminal()) {
         Some((end, _)) => Cow::Owned(format!("{}… ({} bytes)", &value[..end], value.len())),
         None => Cow::Borrowed(value),
     }
@@ -244,7 +248,7 @@ fn chain(one: &Configuration, effective: &Effective, output: &Output) -> String 
     let value = winner.map_or(Cow::Borrowed("-"), |winner| shown(&winner.value));
     let key = output.paint().strong(&clean(&effective.key));
     let doubt = doubt(effective.certainty);
-    let mut text = format!("{key} = {}  [{}]{doubt}\n", clean(&cut(&value)), one.profile);
+    let mut text = format!("{key} = {}  [{}]{doubt}\n", clean(&cut(&value, output)), one.profile);
     let mut table = Table::new(&[
         ("", Align::Left),
         ("from", Align::Left),
@@ -268,7 +272,7 @@ fn chain(one: &Configuration, effective: &Effective, output: &Output) -> String 
         let cells = [
             format!("  {}", assignment.outcome),
             one.place(assignment),
-            cut(&value).into_owned(),
+            cut(&value, output).into_owned(),
             why,
         ];
         table.row(cells.map(|cell| clean(&cell).into_owned()));

@@ -130,6 +130,23 @@ pub(crate) fn drift_column_remark(
     }
 }
 
+/// How many characters of two values are left out: those that both start with, without the last few.
+fn same_start(one: &str, other: &str) -> usize {
+    /// So many characters before the first difference stay, to find the place.
+    const STAYS: usize = 8;
+    /// Fewer are not worth the mark.
+    const LEAST: usize = 16;
+    let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
+    if same < STAYS + LEAST { 0 } else { same - STAYS }
+}
+
+fn behind(value: &str, start: usize) -> String {
+    match start {
+        0 => value.to_owned(),
+        start => format!("…{}", value.chars().skip(start).collect::<String>()),
+    }
+}
+
 /// What `config diff` prints.
 pub(crate) fn config_diff(
     (before, after): (&Snapshot, &Snapshot),
@@ -145,23 +162,31 @@ pub(crate) fn config_diff(
         ("before", Align::Left),
         ("after", Align::Left),
     ]);
-    let side = |value: &Option<PlacedValue>| {
-        value
-            .as_ref()
-            .map_or_else(|| "-".to_owned(), |one| format!("{} ({})", shown(&one.value), one.place))
+    let side = |value: &Option<PlacedValue>, start: usize| {
+        value.as_ref().map_or_else(
+            || "-".to_owned(),
+            |one| format!("{} ({})", behind(&shown(&one.value), start), one.place),
+        )
     };
     for one in &found.keys {
+        // A terminal has no room for what both start with.
+        let start = match (&one.before, &one.after) {
+            (Some(before), Some(after)) if output.is_terminal() => {
+                same_start(&shown(&before.value), &shown(&after.value))
+            }
+            _ => 0,
+        };
         let cells = [
             one.change.to_string(),
             one.profile.clone(),
             one.key.clone(),
-            side(&one.before),
-            side(&one.after),
+            side(&one.before, start),
+            side(&one.after, start),
         ];
         table.row(cells.map(|cell| clean(&cell).into_owned()));
     }
     if !found.keys.is_empty() {
-        text.push_str(&table.render(output.width()));
+        text.push_str(&table.render(output.width_of_values()));
     }
     for (profile, second) in &found.alone {
         let side = if *second { "after" } else { "before" };

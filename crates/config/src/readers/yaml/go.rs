@@ -20,6 +20,19 @@ pub(super) fn typed(text: &str) -> Option<Typed> {
     }
 }
 
+/// What it is to `go.yaml.in/yaml/v2`, which `sigs.k8s.io/yaml` has a copy of: `on`, `off`, `yes` and `no` are truth
+/// values there. The text stays as it is written.
+pub(super) fn typed_of_kubernetes(text: &str) -> Option<Typed> {
+    let is_truth = ["yes", "no", "on", "off"].iter().any(|word| {
+        let mut first = word.chars();
+        let capital = first.next().map(|c| c.to_ascii_uppercase());
+        let capital: String = capital.into_iter().chain(first).collect();
+        text == *word || text == capital || text == word.to_ascii_uppercase()
+    });
+    let what = if is_truth { Some(TRUTH) } else { typed(text).map(|typed| typed.what) };
+    what.filter(|what| *what != DATE).map(|what| Typed::new(text, what))
+}
+
 /// Whether a scalar is infinite or no number: Compose cannot write either as JSON.
 pub(super) fn is_infinite(text: &str) -> bool {
     matches!(text, ".nan" | ".NaN" | ".NAN")

@@ -19,7 +19,8 @@ pub(super) use scalar::Rules;
 use scalar::Typed;
 
 use super::{
-    Clear, Cleared, Contents, Entry, MAX_ENTRIES, MAX_NESTING, Oddity, Segment, Unreadable,
+    Clear, Cleared, Contents, Entry, KeyGroup, MAX_ENTRIES, MAX_NESTING, Oddity, Segment,
+    Unreadable,
 };
 use crate::position::{Position, number};
 use crate::provenance::Op;
@@ -110,7 +111,7 @@ pub(super) fn read(text: &str, rules: Rules) -> Result<Contents, Unreadable> {
     for (document, node) in parse(text, rules)?.iter().enumerate() {
         let document = number(document);
         let mut flattened =
-            Flattened { document, visited: 0, replaces: false, contents: &mut contents };
+            Flattened { document, rules, visited: 0, replaces: false, contents: &mut contents };
         flattened.add(node, node.at, &mut Vec::new())?;
     }
     Ok(contents)
@@ -173,7 +174,9 @@ impl Builder {
                     let why = "Compose refuses a number without end: put it in quotes";
                     return Err(Unreadable::syntax(at, why));
                 }
-                let typed = if plain { self.rules.typed(&text) } else { None };
+                // Its keys are texts in any case.
+                let is_typed = plain && self.rules != Rules::Kubernetes;
+                let typed = if is_typed { self.rules.typed(&text) } else { None };
                 // A block of lines ends where the next line starts.
                 let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
                 let end_line =
@@ -316,6 +319,7 @@ impl Builder {
 
 struct Flattened<'a> {
     document: u32,
+    rules: Rules,
     /// Nodes seen, an alias's each time.
     visited: usize,
     /// Whether they are below an `!override`: Compose looks for no tags there.
@@ -384,6 +388,11 @@ impl Flattened<'_> {
         path: &mut Vec<Segment>,
     ) -> Result<(), Unreadable> {
         let before = self.len();
+        let is_group = matches!(node.kind, Kind::Mapping(_) | Kind::Sequence(_));
+        if is_group && matches!(self.rules, Rules::Go | Rules::Kubernetes) {
+            let document = self.document;
+            self.contents.groups.push(KeyGroup { path: path.clone(), at, document });
+        }
         match &node.kind {
             Kind::Mapping(pairs) if pairs.is_empty() => self.push_empty(node, at, path, "{}"),
             Kind::Sequence(all) if all.is_empty() => self.push_empty(node, at, path, "[]"),
@@ -407,14 +416,17 @@ impl Flattened<'_> {
                     self.push_empty(node, at, path, "[]");
                 }
             }
-            Kind::Scalar { text, typed, .. } if !path.is_empty() => {
+            Kind::Scalar { text, typed, plain } if !path.is_empty() => {
                 let read = typed.as_ref().map_or(text, |typed| &typed.text);
                 // Within what a tag replaces, Compose takes `!reset null` for the text.
                 let null = node.is_null() && node.clear.is_none();
                 let entry = self.entry(node, at, path, if null { "" } else { read });
                 let entry = Entry { null, ..entry };
                 let retyped = typed.as_ref().filter(|typed| typed.text != *text);
-                let retyped = retyped.map(|typed| typed.what);
+                let retyped = match self.rules {
+                    Rules::Kubernetes if *plain => self.rules.typed(text).map(|typed| typed.what),
+                    _ => retyped.map(|typed| typed.what),
+                };
                 self.contents.entries.push(Entry { retyped, ..entry });
             }
             Kind::Scalar { text, .. } => {

@@ -17,6 +17,8 @@ pub(in crate::readers) enum Rules {
     Snake,
     /// `go.yaml.in/yaml`, as compose-go uses it.
     Go,
+    /// `sigs.k8s.io/yaml`, as kubectl uses it: what is no text is sent to the API as no text.
+    Kubernetes,
 }
 
 /// A scalar that is no text to the program.
@@ -50,13 +52,14 @@ impl Rules {
             Self::AsWritten => None,
             Self::Snake => snake::typed(text),
             Self::Go => go::typed(text),
+            Self::Kubernetes => go::typed_of_kubernetes(text),
         }
     }
 
     /// Who refuses a key that stands twice; none if nobody does.
     pub(super) fn refuses_repeated(self) -> Option<&'static str> {
         match self {
-            Self::AsWritten => None,
+            Self::AsWritten | Self::Kubernetes => None,
             Self::Snake => Some("Spring Boot"),
             Self::Go => Some("Compose"),
         }

@@ -6,8 +6,13 @@
 //! usr/lib/systemd/system/a.service           OVERRIDDEN, or MASKED by an empty file
 //! ```
 //!
+//! Of units, what `Environment=` and `EnvironmentFile=` set are keys of their own: `a.service/NAME`.
+//!
 //! The words for what a file does to a weaker one of its name are those of `systemd-delta`: OVERRIDDEN,
 //! EXTENDED, MASKED, REDIRECTED, EQUIVALENT.
+
+mod known;
+mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -16,6 +21,10 @@ use crate::profile::{DropIns, Profile};
 use crate::provenance::{Outcome, SourceKind, SourceState};
 use crate::readers::{Format, Segment};
 use crate::sources::{Collected, Loaded, Request, Root, load_file};
+use crate::spelling::nearest_name;
+
+pub(crate) use self::known::{NO_SECTION, NO_SETTING, meant_setting};
+pub(crate) use self::variables::{NO_ASSIGNMENT, of_units, refuse};
 
 /// Reads the sources of a root of files.
 pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
@@ -25,13 +34,27 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
     let root = Root::from_request(request);
     let reader = Reader { rules, root: &root };
     let mut loaded = Vec::new();
-    for unit in reader.units() {
-        reader.add(&unit, &rules.unit_path, &reader.unit_folders(&unit), &mut loaded);
+    let units = reader.units();
+    let has_file =
+        |unit: &str| rules.unit_path.iter().any(|folder| reader.exists(&in_folder(folder, unit)));
+    let with_file: Vec<&str> =
+        units.iter().map(String::as_str).filter(|unit| has_file(unit)).collect();
+    for unit in &units {
+        let first = loaded.len();
+        reader.add(unit, &rules.unit_path, &reader.unit_folders(unit), &mut loaded);
+        if !with_file.contains(&unit.as_str()) {
+            without_unit(unit, &with_file, &mut loaded[first..]);
+        }
+        loaded[first..].iter_mut().for_each(|one| known::judge(unit, one));
+        reader.number_lists(&mut loaded[first..]);
+        variables::add(unit, &root, &mut loaded, first);
     }
     for name in reader.files() {
         let folders: Vec<String> =
             rules.file_path.iter().map(|folder| format!("{folder}/{name}.d")).collect();
+        let first = loaded.len();
         reader.add(&name, &rules.file_path, &folders, &mut loaded);
+        reader.number_lists(&mut loaded[first..]);
     }
     Collected::in_order(loaded, Vec::new())
 }
@@ -105,31 +128,40 @@ impl Reader<'_> {
         let starts: Vec<String> =
             dashes.filter(|start| *start != name).map(str::to_owned).collect();
         names.extend(starts.into_iter().rev());
-        let of_names =
-            self.rules.unit_path.iter().flat_map(|folder| {
-                names.iter().map(move |name| format!("{folder}/{name}.{end}.d"))
-            });
-        let of_type = self.rules.unit_path.iter().map(|folder| format!("{folder}/{end}.d"));
+        let of_names = self.rules.unit_path.iter().flat_map(|folder| {
+            names.iter().map(move |name| in_folder(folder, &format!("{name}.{end}.d")))
+        });
+        let of_type =
+            self.rules.unit_path.iter().map(|folder| in_folder(folder, &format!("{end}.d")));
         of_names.chain(of_type).collect()
     }
 
     /// Adds the file of a name and what extends it, the weakest first.
     fn add(&self, name: &str, path: &[String], folders: &[String], loaded: &mut Vec<Loaded>) {
-        let files = path.iter().map(|folder| format!("{folder}/{name}"));
+        let files = path.iter().map(|folder| in_folder(folder, name));
         let files: Vec<String> = files.filter(|file| self.exists(file)).collect();
-        let first = loaded.len();
         self.add_versions(name, &files, String::new(), loaded);
         let mut extending: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for folder in folders {
-            for file in self.names(folder).into_iter().filter(|file| file.ends_with(".conf")) {
-                extending.entry(file.clone()).or_default().push(format!("{folder}/{file}"));
+            for file in self.names(folder) {
+                let path = format!("{folder}/{file}");
+                if file.ends_with(".conf") {
+                    extending.entry(file).or_default().push(path);
+                } else if self.exists(&path) && !file.starts_with('.') {
+                    let mut one = self.load(name, &path);
+                    let why = "systemd reads the files of this folder that end in `.conf`";
+                    (one.source.state, one.source.why) = (SourceState::OffLoadPath, why.to_owned());
+                    // A note is no configuration.
+                    if !one.contents.entries.is_empty() {
+                        loaded.push(one);
+                    }
+                }
             }
         }
         let extended = files.first().map(|top| format!("EXTENDED {top}")).unwrap_or_default();
         for versions in extending.values() {
             self.add_versions(name, versions, extended.clone(), loaded);
         }
-        self.number_lists(&mut loaded[first..]);
     }
 
     fn exists(&self, file: &str) -> bool {
@@ -223,6 +255,10 @@ impl Reader<'_> {
                 continue;
             }
             for at in 0..loaded[source].contents.entries.len() {
+                // Lines that systemd does not know take no part.
+                if loaded[source].verdicts.contains_key(&at) {
+                    continue;
+                }
                 let entry = &loaded[source].contents.entries[at];
                 let names: Vec<String> = entry.path.iter().filter_map(name).collect();
                 if !names.last().is_some_and(|key| self.is_list(key)) {
@@ -263,6 +299,24 @@ impl List {
         let lost = self.values.drain(..).chain(self.emptied.take()).collect();
         self.emptied = Some(by);
         lost
+    }
+}
+
+/// The path of a name in a folder; the root has no name.
+fn in_folder(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+/// Says of drop-ins whose unit has no file that another unit may be meant. The unit itself may be elsewhere on the
+/// machine.
+fn without_unit(unit: &str, with_file: &[&str], loaded: &mut [Loaded]) {
+    let Some((name, end)) = unit.rsplit_once('.') else { return };
+    let others = with_file.iter().filter_map(|other| other.rsplit_once('.'));
+    let others = others.filter(|(_, other)| *other == end).map(|(name, _)| name);
+    let Some(near) = nearest_name(name, others) else { return };
+    for one in loaded.iter_mut().filter(|one| one.source.state == SourceState::Read) {
+        one.source.state = SourceState::OffLoadPath;
+        one.source.why = format!("no file of `{unit}` is here; `{near}.{end}.d` may be meant");
     }
 }
 
