@@ -77,7 +77,7 @@ fn by_all(mut statement: Statement) -> Statement {
         && word.quote_style.is_none()
         && word.value.eq_ignore_ascii_case("all")
     {
-        order.kind = OrderByKind::All(one.options.clone());
+        order.kind = OrderByKind::All(one.options);
     }
     statement
 }

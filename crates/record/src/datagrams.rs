@@ -32,7 +32,7 @@ pub(crate) struct DatagramDrops {
     /// Whose a socket is; none for one of a process that is not recorded.
     owners: FxHashMap<Inode, Option<i32>>,
     /// What each socket had dropped when it was first looked at; none before the first look.
-    before: Option<FxHashMap<Inode, u64>>,
+    before: Option<BTreeMap<Inode, u64>>,
     /// What each socket of a process has dropped since then. Sockets that were closed stay.
     since: BTreeMap<i32, BTreeMap<Inode, u64>>,
 }
@@ -67,9 +67,9 @@ impl DatagramDrops {
 }
 
 /// The sockets that dropped something, in all network namespaces of some processes.
-fn sockets(pids: &[i32]) -> FxHashMap<Inode, u64> {
+fn sockets(pids: &[i32]) -> BTreeMap<Inode, u64> {
     let mut namespaces = BTreeSet::new();
-    let mut found = FxHashMap::default();
+    let mut found = BTreeMap::new();
     for pid in pids {
         let namespace = std::fs::read_link(format!("/proc/{pid}/ns/net"));
         if !namespace.is_ok_and(|namespace| namespaces.insert(namespace)) {

@@ -30,7 +30,7 @@ fn log_options(folder: &Path, sources: &[PathBuf]) -> ImportOptions {
 }
 
 fn requests(folder: &Path) -> u32 {
-    let store = Store::open(&folder.join("store")).unwrap();
+    let store = Store::open(folder.join("store")).unwrap();
     store.read::<VisitTraffic>().unwrap().iter().map(|row| row.requests).sum()
 }
 
@@ -92,7 +92,7 @@ fn a_cut_file_is_named_as_such() {
 fn a_visit_that_goes_on_within_a_second_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), "a.log", &(line(1, "10:00:00") + &line(1, "10:00:09")));
-    run(&log_options(folder.path(), &[path.clone()])).unwrap();
+    run(&log_options(folder.path(), std::slice::from_ref(&path))).unwrap();
     let grown = std::fs::read_to_string(&path).unwrap() + &line(1, "10:00:09");
     file(folder.path(), "a.log", &grown);
     let done = refreshed(folder.path());
@@ -104,7 +104,7 @@ fn a_visit_that_goes_on_within_a_second_is_replaced() {
 fn a_file_that_vanished_is_named_and_its_rows_stay() {
     let folder = tempfile::tempdir().unwrap();
     let path = file(folder.path(), "a.log", &line(1, "10:00:00"));
-    run(&log_options(folder.path(), &[path.clone()])).unwrap();
+    run(&log_options(folder.path(), std::slice::from_ref(&path))).unwrap();
     std::fs::remove_file(&path).unwrap();
     let done = refreshed(folder.path());
     assert_eq!((done.gone.len(), done.files_read, requests(folder.path())), (1, 0, 1));

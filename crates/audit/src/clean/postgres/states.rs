@@ -71,13 +71,13 @@ pub(crate) fn read_states(
     let mut sessions = open_all(dsns, schema, shards)?;
     sessions.iter_mut().try_for_each(Session::read_only)?;
     let (interactions, other) =
-        compare_keys(&mut sessions, shards, std::mem::take(&mut found.interactions), found)?;
+        compare_keys(&mut sessions, shards, &std::mem::take(&mut found.interactions), found)?;
     if other.count() > 0 {
         *found = again(&other)?;
     }
     found.interactions = interactions;
     let contacts = std::mem::take(&mut found.contacts);
-    let (contacts, other_contacts) = compare_keys(&mut sessions, shards, contacts, found)?;
+    let (contacts, other_contacts) = compare_keys(&mut sessions, shards, &contacts, found)?;
     found.contacts = contacts;
     let counts = &mut found.counts;
     counts.missing = (other.missing.len() + other_contacts.missing.len()) as u64;
@@ -92,7 +92,7 @@ pub(crate) fn read_states(
 fn compare_keys(
     sessions: &mut [Session],
     shards: u32,
-    keys: Vec<PlanKey>,
+    keys: &[PlanKey],
     found: &Selected,
 ) -> Result<(Vec<PlanKey>, OtherRows), CleanError> {
     let newest = |key: &PlanKey| found.facets.get(&(key.kind, key.id)).map_or(i64::MIN, |f| f.0);
