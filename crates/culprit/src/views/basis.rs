@@ -223,8 +223,8 @@ mod tests {
         let of = |filter: &Filter| heading(&recording, filter);
         let run = load::run_filter();
         let why = "all of their time but idle waits, because no command ended";
-        assert_eq!(of(&run), format!("busy time of 2 threads, 70.0 ms: {why}"));
+        assert_eq!(of(&run), format!("busy time of 2 threads, 110 ms: {why}"));
         let part = of(&Filter { include: "Thread worker".to_owned(), ..run });
-        assert_eq!(part, format!("10.0 ms of the busy time of 2 threads, 70.0 ms: {why}"));
+        assert_eq!(part, format!("10.0 ms of the busy time of 2 threads, 110 ms: {why}"));
     }
 }
