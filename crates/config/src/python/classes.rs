@@ -493,30 +493,28 @@ fn add_defaults(fields: &[Field], start: &[Segment], to: &mut Collected) {
                 Some(_) => (Outcome::Won, remark.to_owned()),
                 None => (Outcome::Unknown, BY_CODE.to_owned()),
             };
-            let given = Given {
-                name: String::new(),
-                value: Raw::default(),
-                at: Some((field.written.at, field.written.at.line)),
-                source: to.loaded.len() - 1,
-                used: true,
-                lost: None,
-            };
+            let given = given_by_class(field, to);
             let path = path.iter().cloned().chain(below).collect();
             push(to, path, &given, verdict, text.unwrap_or_default());
         }
     }
 }
 
-/// Notes a field that some source must set.
-fn push_request(field: &Field, path: &[Segment], to: &mut Collected) {
-    let given = Given {
+/// What the class itself gives for a field: nothing has a name for it.
+fn given_by_class(field: &Field, to: &Collected) -> Given {
+    Given {
         name: String::new(),
         value: Raw::default(),
         at: Some((field.written.at, field.written.at.line)),
         source: to.loaded.len() - 1,
         used: true,
         lost: None,
-    };
+    }
+}
+
+/// Notes a field that some source must set.
+fn push_request(field: &Field, path: &[Segment], to: &mut Collected) {
+    let given = given_by_class(field, to);
     let verdict = (Outcome::Requested, REQUIRED.to_owned());
     push(to, path.to_vec(), &given, verdict, String::new());
     if let Some(entry) = to.loaded.last_mut().and_then(|one| one.contents.entries.last_mut()) {

@@ -238,11 +238,11 @@ impl<'a> Places<'a> {
     /// of several such places the one with the most time. A wait whose callers are not all known is one
     /// only where no other is, and so is a short one that comes only once.
     fn home(&self, rows: &[Interval]) -> Option<Place<'a>> {
-        let takes_lock = |row: &Interval| self.place(row).1.takes_lock;
-        let waits = rows.iter().filter(|row| may_be_home(row.cause) && !takes_lock(row));
+        let waits = rows.iter().filter(|row| may_be_home(row.cause));
+        let waits = waits.map(|row| (self.place(row), row));
         let mut sums: BTreeMap<Place<'a>, (u32, Nanos)> = BTreeMap::new();
-        for row in waits {
-            let (times, sum) = sums.entry(self.place(row)).or_default();
+        for (place, row) in waits.filter(|((_, callers, ..), _)| !callers.takes_lock) {
+            let (times, sum) = sums.entry(place).or_default();
             (*times, *sum) = (*times + 1, *sum + row.duration);
         }
         let all: Nanos = sums.values().map(|(_, sum)| *sum).sum();

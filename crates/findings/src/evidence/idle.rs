@@ -110,7 +110,8 @@ impl<'s> Idle<'s> {
         {
             return true;
         }
-        let Some(home) = &self.homes[interval.thread.index()] else { return false };
+        let home = self.homes[interval.thread.index()].as_ref();
+        let Some(home) = home.filter(|_| self.can_be_idle(interval)) else { return false };
         let place = self.place(interval);
         let (of_kernel, callers, cause, _) = &place;
         // Of some stacks nothing is known, or only the functions in which every wait for another thread
@@ -120,7 +121,7 @@ impl<'s> Idle<'s> {
             *of_kernel || callers.are_missing && *cause == Cause::Lock && has_no_function();
         // Where the stack was lost, so was the reason.
         let fits = *cause == home.2 || interval.stack.is_none() && *cause == Cause::Other;
-        self.can_be_idle(interval) && (place == *home || is_unknown && !home.0 && fits)
+        place == *home || is_unknown && !home.0 && fits
     }
 
     /// True for a wait that went on until the recorded command was told to stop.
