@@ -1,8 +1,9 @@
 """Whether Python functions have the same shares of CPU time as in py-spy, and what waits py-spy leaves out.
 
-The same program (functions.py) runs under `py-spy record` and under `culprit record`, in turn. A stack counts for
-the innermost function of the program (own) and for each one on it (total); C functions and the standard library
-count for their callers. Functions that wait are left out of the shares: py-spy counts waits for a disk as time on
+`culprit record` and py-spy watch the same process (functions.py) at the same time: the CPUs of a virtual machine run
+the same function now quicker, now slower, so two runs differ by more than the tools do. A stack counts for the
+innermost function of the program (own) and for each one on it (total); C functions and the standard library count
+for their callers. Functions that wait are left out of the shares: py-spy counts waits for a disk as time on
 the CPU. The program itself says which share each function has, and how long its waits took.
 
 py-spy is on the path, or scripts/test-runtimes has fetched it.
@@ -83,23 +84,21 @@ def export(culprit, recording, metric):
 def measure(options, pyspy, folder):
     program = [sys.executable, str(PROGRAM), str(options.seconds)]
     raw, recording = f"{folder}/stacks.txt", f"{folder}/x.culprit"
-    arms = {
-        "py-spy": [pyspy, "record", "-f", "raw", "-r", str(options.rate), "-o", raw, "--", *program],
-        "culprit": [options.culprit, "record", "--quiet", "--force", "-o", recording, "--", *program],
-    }
-    cpu = {name: Stacks() for name in arms}
+    # Culprit records py-spy, too; only stacks of the program count.
+    argv = [
+        *[options.culprit, "record", "--quiet", "--force", "-o", recording, "--"],
+        *[pyspy, "record", "-f", "raw", "-r", str(options.rate), "-o", raw, "--", *program],
+    ]
+    cpu = {"py-spy": Stacks(), "culprit": Stacks()}
     blocked = Stacks()
     alone, waited = collections.Counter(), collections.Counter()
-    for turn in range(options.rounds):
-        for name in sorted(arms, reverse=turn % 2 == 1):
-            itself = run(arms[name])
-            alone.update(itself["cpu"])
-            if name == "py-spy":
-                cpu[name].add(pathlib.Path(raw).read_text(), PYSPY_FRAME)
-            else:
-                cpu[name].add(export(options.culprit, recording, "cpu"), CULPRIT_FRAME)
-                waited.update(itself["waits"])
-                blocked.add(export(options.culprit, recording, "blocked"), CULPRIT_FRAME)
+    for _ in range(options.rounds):
+        itself = run(argv)
+        alone.update(itself["cpu"])
+        waited.update(itself["waits"])
+        cpu["py-spy"].add(pathlib.Path(raw).read_text(), PYSPY_FRAME)
+        cpu["culprit"].add(export(options.culprit, recording, "cpu"), CULPRIT_FRAME)
+        blocked.add(export(options.culprit, recording, "blocked"), CULPRIT_FRAME)
     return cpu, blocked, alone, waited
 
 
@@ -153,7 +152,7 @@ def main():
         cpu, blocked, alone, waited = measure(options, pyspy, folder)
     version = subprocess.run([pyspy, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     load = os.getloadavg()[0]
-    print(f"Python functions, {version} at {options.rate} Hz, {options.rounds} interleaved rounds, load {load:.1f}")
+    print(f"Python functions, {version} at {options.rate} Hz, {options.rounds} rounds, load {load:.1f}")
     worst = compare("own share of CPU time", {name: stacks.shares(stacks.own) for name, stacks in cpu.items()})
     worst = max(worst, compare("total share", {name: stacks.shares(stacks.total) for name, stacks in cpu.items()}))
     print(f"  largest difference: {100 * worst:.1f} points")

@@ -75,10 +75,10 @@ pub use place_profile::{
 };
 pub use position::Position;
 pub use profile::{
-    ActivatedBy, Asks, BuilderClass, Builders, Case, Counted, Define, Dialect, DropIns, Element,
-    Fills, Formats, FromEnvironment, Ignored, InVariable, Includes, Keys, LaunchProfiles, Layer,
-    ListStyle, Needs, OnlyFor, OnlyIf, Patches, Prefix, Profile, ProfileError, PythonClasses,
-    PythonModule, Replaces, RuleDefault, TreeLayer, stock_profiles,
+    ActivatedBy, Asks, BuilderClass, Builders, Cascade, Case, Counted, Define, Dialect, DropIns,
+    Element, Fills, Formats, FromEnvironment, Ignored, InVariable, Includes, Keys, LaunchProfiles,
+    Layer, ListStyle, Needs, OnlyFor, OnlyIf, Patches, Prefix, Profile, ProfileError,
+    PythonClasses, PythonModule, Replaces, RuleDefault, TreeLayer, stock_profiles,
 };
 pub use provenance::{
     Assignment, Certainty, Condition, ConditionResult, Effective, Op, Outcome, Source, SourceKind,

@@ -4,6 +4,7 @@
 //! process.env.PORT || "3000"           a word, a name, and its default
 //! GetValue<int>("Smtp:Port", 25)       a word with `*`: any text of the line; a second argument is the default
 //! const { PORT = 80 } = process.env    names that are taken from an object
+//! const env = process.env; env.PORT    another name of that object
 //! GetSection("Smtp")                   a group: any key below it
 //! GetSection(SmtpOptions.Section)      the same: a constant stands for its literal
 //! GetSection("Smtp")["Port"]           a member of a group: a key
@@ -11,6 +12,8 @@
 //! ```
 //!
 //! A literal behind one of the profile's signs is the default. Names that code makes are not found.
+
+use std::collections::BTreeSet;
 
 use super::constants::{Constants, is_constant};
 use crate::Position;
@@ -159,6 +162,10 @@ pub(super) fn asked<'a>(
     }
     if let Some(object) = &asks.object {
         found.extend(taken_from(asks, object, text));
+        for alias in aliases(object, text) {
+            found.extend(members(asks, &alias, text));
+            found.extend(taken_from(asks, &alias, text));
+        }
     }
     found.retain(|(_, name, ..)| {
         let is_wanted = !asks.upper_case || name.chars().all(|c| !c.is_ascii_lowercase());
@@ -261,12 +268,74 @@ fn name<'a>(asks: &Asks, text: &'a str) -> Option<(&'a str, &'a str)> {
     is_name.then_some((name, rest))
 }
 
+/// Other names that code gives an object: `const env = process.env;`, `import { env } from "node:process"`.
+fn aliases(object: &str, text: &str) -> BTreeSet<String> {
+    let is_name = |name: &&str| !name.is_empty() && name.chars().all(is_name_part);
+    let assigned = behind_whole(object, text).filter_map(|(at, rest)| {
+        let is_all = rest.trim_start_matches([' ', '\t']).starts_with([';', ',', '\n', '\r']);
+        let before =
+            text[..at].trim_end().strip_suffix('=').filter(|_| is_all || rest.is_empty())?;
+        let mut words = before.split_whitespace().rev();
+        let (name, kind) = (words.next()?, words.next()?);
+        matches!(kind, "const" | "let" | "var").then_some(name).filter(is_name)
+    });
+    let (module, member) = object.split_once('.').unwrap_or((object, ""));
+    let imported = text.match_indices('}').filter_map(|(at, _)| {
+        let (before, after) = (&text[..at], text[at + 1..].trim_start());
+        let after = after.strip_prefix("from").or_else(|| after.strip_prefix('='))?.trim_start();
+        let after = after.strip_prefix("require(").unwrap_or(after);
+        let after = after.trim_start_matches(['"', '\'']);
+        let after = after.strip_prefix("node:").unwrap_or(after).strip_prefix(module)?;
+        let is_module = after.is_empty() || after.starts_with(['"', '\'', ';', '\n', '\r', ' ']);
+        let items = before[before.rfind('{').filter(|_| is_module)? + 1..].split(',');
+        items
+            .filter_map(|item| {
+                let mut words = item.split([' ', ':', '\n', '\t']).filter(|word| !word.is_empty());
+                (words.next()? == member).then(|| words.last().unwrap_or(member))
+            })
+            .next()
+            .filter(is_name)
+    });
+    assigned.chain(imported).map(str::to_owned).collect()
+}
+
+fn is_name_part(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '$')
+}
+
+/// The places of an object that are no part of a longer name or of another object, each with the text behind it.
+fn behind_whole<'w, 'a>(
+    object: &'w str,
+    text: &'a str,
+) -> impl Iterator<Item = (usize, &'a str)> + use<'w, 'a> {
+    let places = text.match_indices(object).map(|(at, _)| (at, &text[at + object.len()..]));
+    places.filter(|(at, rest)| {
+        let is_end = |c: char| is_name_part(c) || c == '.';
+        !text[..*at].ends_with(is_end) && !rest.starts_with(is_name_part)
+    })
+}
+
+/// The members of an object that code reads: `env.PORT`, `env["PORT"]`.
+fn members<'a>(asks: &Asks, object: &str, text: &'a str) -> Vec<Found<'a>> {
+    let signs = ["?.", ".", "[\"", "['"];
+    let places = behind_whole(object, text);
+    let named = places.filter_map(|(at, rest)| {
+        let rest = signs.iter().find_map(|sign| rest.strip_prefix(sign))?;
+        let (name, rest) = name(asks, rest)?;
+        // `env.PORT = 1` sets it, and `env.toString()` is another object's.
+        let then = rest.trim_start();
+        let is_set = then.starts_with('=') && !then.starts_with("==");
+        (!is_set && !then.starts_with('('))
+            .then(|| (at, name.to_owned(), default(asks, false, rest), 0))
+    });
+    named.collect()
+}
+
 /// Names that stand in braces before `= OBJECT`: `const { PORT, HOST: host = "::" } = process.env`.
 fn taken_from<'a>(asks: &Asks, object: &str, text: &'a str) -> Vec<Found<'a>> {
     let mut found = Vec::new();
-    for (at, _) in text.match_indices(object) {
-        let after = text[at + object.len()..].chars().next();
-        let is_whole = after.is_none_or(|c| !c.is_alphanumeric() && !"_.[".contains(c));
+    for (at, rest) in behind_whole(object, text) {
+        let is_whole = !rest.starts_with(['.', '[']);
         let before = text[..at].trim_end().strip_suffix('=').map(str::trim_end);
         let Some(before) = before.and_then(|text| text.strip_suffix('}')).filter(|_| is_whole)
         else {
@@ -361,6 +430,27 @@ mod tests {
         };
         let row = |one: Asked<'_>| (one.name, default(one.default), one.at.line);
         asked(asks, (0, &text), &constants).into_iter().map(row).collect()
+    }
+
+    #[test]
+    fn another_name_of_the_object_is_followed() {
+        let of = |text: &str| -> Vec<String> {
+            rows("dotenv", text).into_iter().map(|(name, ..)| name).collect()
+        };
+        assert_eq!(
+            of("const env = process.env;\nlisten(env.PORT ?? 80, env['HOST']);\nconst { A } = env"),
+            ["PORT", "HOST", "A"]
+        );
+        assert_eq!(of("import { env } from 'node:process';\nlisten(env.PORT)"), ["PORT"]);
+        assert_eq!(of("import { argv, env as e } from \"process\"; f(e.PORT)"), ["PORT"]);
+        assert_eq!(of("const { env } = require('process'); f(env?.PORT)"), ["PORT"]);
+        assert_eq!(of("const { env } = process; env.SET = 1; env.has(2); env.PORT == 1"), ["PORT"]);
+        // Another object of that name.
+        assert_eq!(of("import { env } from './env.js'; f(env.PORT)"), [""; 0]);
+        assert_eq!(
+            of("const env = process.env.NODE_ENV; f(env.length); f(x.env.PORT)"),
+            ["NODE_ENV"]
+        );
     }
 
     fn row(name: &str, default: Option<&str>, line: u32) -> (String, Option<String>, u32) {

@@ -1,15 +1,17 @@
 //! Calls of code that read a file of variables: `require("dotenv").config({ path: "x", override: true })`.
 //!
-//! A path is known if it is a text, or is joined from texts and the folder of the file that calls. Else nothing is
-//! guessed.
+//! A path is known if it is a text, or is joined from texts, variables that are set and the folder of the file that
+//! calls. Else nothing is guessed.
 
 use std::path::Path;
 
 use super::FileUse;
 use crate::asks;
-use crate::profile::{Asks, Needs};
+use crate::profile::{Asks, Cascade, Needs};
 use crate::python::normal_path;
-use crate::sources::Root;
+use crate::secret::classify;
+use crate::sources::{Request, Root};
+use crate::value::{Class, Raw};
 
 /// What calls read.
 pub(super) struct Calls {
@@ -23,7 +25,12 @@ pub(super) struct Calls {
 
 impl Calls {
     /// The calls of the code that a profile searches, else of the files that its needs name.
-    pub(super) fn new(needs: &Needs, default: &str, asks: Option<&Asks>, root: &Root) -> Self {
+    pub(super) fn new(
+        needs: &Needs,
+        default: &str,
+        asks: Option<&Asks>,
+        (root, request): (&Root, Option<&Request>),
+    ) -> Self {
         let files = match asks.filter(|_| root.is_of_this_machine()) {
             Some(asks) => asks::files(asks, root),
             None => needs.code.iter().flat_map(|pattern| root.matching(pattern)).collect(),
@@ -41,9 +48,21 @@ impl Calls {
             if found.is_empty() {
                 groups.push(vec![FileUse { by: file.clone(), ..FileUse::new(default) }]);
             }
+            let cascade = needs.cascades.iter().find(|one| text.contains(&one.package));
             for (line, arguments) in found {
                 let by = format!("{file}:{line}");
-                match read_by(default, (&file, &by), arguments) {
+                if let Some(cascade) = cascade {
+                    match cascaded(cascade, &by, arguments, request) {
+                        Some(mut files) => {
+                            let is_there = |name: &str| !root.matching(name).is_empty();
+                            files.retain(|one| one.file == default || is_there(&one.file));
+                            groups.push(files);
+                        }
+                        None => calls.unknown.push((by, false)),
+                    }
+                    continue;
+                }
+                match read_by(default, (&file, &by), arguments, request) {
                     Ok(files) => groups.push(files),
                     Err(beats) => calls.unknown.push((by, beats)),
                 }
@@ -117,8 +136,37 @@ fn inner(text: &str) -> &str {
     text
 }
 
+/// The files that the call of a package with several files reads; none where its options or a variable hide them.
+fn cascaded(
+    cascade: &Cascade,
+    by: &str,
+    arguments: &str,
+    request: Option<&Request>,
+) -> Option<Vec<FileUse>> {
+    let arguments = arguments.trim();
+    let is_open = !arguments.is_empty() && !arguments.starts_with('{') || arguments.contains("...");
+    let is_own = cascade.options.iter().any(|name| value_of(arguments, name).is_some());
+    if is_open || is_own {
+        return None;
+    }
+    let name = cascade.variable.as_str();
+    let value = request.and_then(|request| request.variable(name)).map(Raw::expose);
+    let value = value.filter(|value| !value.is_empty());
+    let is_shown = |value: &str| classify(&[name], value).0 == Class::Plain;
+    if value.is_some_and(|value| !is_shown(value)) {
+        return None;
+    }
+    let files = cascade.files_for(value).into_iter();
+    Some(files.map(|file| FileUse { by: by.to_owned(), ..FileUse::new(&file) }).collect())
+}
+
 /// The files of a call; whether it beats the environment where they are not known.
-fn read_by(default: &str, (file, by): (&str, &str), arguments: &str) -> Result<Vec<FileUse>, bool> {
+fn read_by(
+    default: &str,
+    (file, by): (&str, &str),
+    arguments: &str,
+    request: Option<&Request>,
+) -> Result<Vec<FileUse>, bool> {
     let arguments = arguments.trim();
     let option = |names: &[&str]| names.iter().find_map(|name| value_of(arguments, name));
     let beats = option(&["override"]).is_some_and(|value| value == "true");
@@ -133,7 +181,7 @@ fn read_by(default: &str, (file, by): (&str, &str), arguments: &str) -> Result<V
     let folder = Path::new(file).parent().unwrap_or(Path::new("")).to_string_lossy().into_owned();
     let mut names = match path {
         None => vec![default.to_owned()],
-        Some(path) => paths(&folder, path).ok_or(beats)?,
+        Some(path) => Paths { folder: &folder, request }.of(path).ok_or(beats)?,
     };
     if is_open || arguments.contains("...") {
         return Err(true);
@@ -182,62 +230,113 @@ fn parts(text: &str) -> Vec<&str> {
     found
 }
 
-/// The paths that an expression is; none if code makes one.
-fn paths(folder: &str, text: &str) -> Option<Vec<String>> {
-    let text = text.trim();
-    if let Some(list) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
-        let parts = parts(list).into_iter().filter(|part| !part.trim().is_empty());
-        return parts.map(|part| path(folder, part)).collect();
-    }
-    Some(vec![path(folder, text)?])
+/// How a path is made.
+struct Paths<'a> {
+    /// The folder of the file that calls, below the root.
+    folder: &'a str,
+    /// The variables; none: no path is made of them.
+    request: Option<&'a Request>,
 }
 
-/// The path below the root that an expression is.
-fn path(folder: &str, text: &str) -> Option<String> {
-    let text = text.trim();
-    let joined = ["path.join(", "path.resolve(", "join(", "resolve("];
-    let call = joined.iter().find_map(|start| text.strip_prefix(*start)?.strip_suffix(')'));
-    let all = match call {
-        Some(arguments) => parts(arguments),
-        None => text.split('+').collect(),
-    };
-    let mut whole = String::new();
-    for part in all {
-        let part = match part.trim() {
-            "__dirname" | "import.meta.dirname" => folder.to_owned(),
-            "process.cwd()" => String::new(),
-            part => literal(folder, part)?,
-        };
-        if call.is_some() && !whole.is_empty() {
-            whole.push('/');
+impl Paths<'_> {
+    /// The paths that an expression is; none if code makes one.
+    fn of(&self, text: &str) -> Option<Vec<String>> {
+        let text = text.trim();
+        if let Some(list) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
+            let parts = parts(list).into_iter().filter(|part| !part.trim().is_empty());
+            return parts.map(|part| self.path(part)).collect();
         }
-        whole.push_str(&part);
+        Some(vec![self.path(text)?])
     }
-    let is_absolute =
-        whole.starts_with('/') && text.starts_with(['"', '\'', '`']) && !text.contains("__dirname");
-    match is_absolute {
-        true => Some(whole),
-        false => normal_path(whole.trim_start_matches('/')),
-    }
-}
 
-/// A text, in which the folder of the file may stand: `${__dirname}/x`.
-fn literal(folder: &str, text: &str) -> Option<String> {
-    let quote = text.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
-    let inner = text[1..].strip_suffix(quote).filter(|inner| !inner.contains(quote))?;
-    let inner = match quote {
-        '`' => inner.replace("${__dirname}", folder).replace("${process.cwd()}", "."),
-        _ => inner.to_owned(),
-    };
-    (!inner.contains(['\\', '$']) || quote != '`' && !inner.contains('\\')).then_some(inner)
+    /// The path below the root that an expression is.
+    fn path(&self, text: &str) -> Option<String> {
+        let text = text.trim();
+        let joined = ["path.join(", "path.resolve(", "join(", "resolve("];
+        let call = joined.iter().find_map(|start| text.strip_prefix(*start)?.strip_suffix(')'));
+        let all = match call {
+            Some(arguments) => parts(arguments),
+            None => text.split('+').collect(),
+        };
+        let mut whole = String::new();
+        for part in all {
+            let part = self.text(part)?;
+            if call.is_some() && !whole.is_empty() {
+                whole.push('/');
+            }
+            whole.push_str(&part);
+        }
+        let is_text = text.starts_with(['"', '\'', '`']) && !text.contains("__dirname");
+        match whole.starts_with('/') && is_text {
+            true => Some(whole),
+            false => normal_path(whole.trim_start_matches('/')),
+        }
+    }
+
+    /// What a part of a path is.
+    fn text(&self, text: &str) -> Option<String> {
+        let text = text.trim();
+        match text {
+            "__dirname" | "import.meta.dirname" => return Some(self.folder.to_owned()),
+            "process.cwd()" => return Some(String::new()),
+            _ => {}
+        }
+        let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) else {
+            return self.variable(text);
+        };
+        let inner = text[1..].strip_suffix(quote).filter(|inner| !inner.contains(['\\', quote]))?;
+        if quote != '`' {
+            return Some(inner.to_owned());
+        }
+        let mut whole = String::new();
+        let mut rest = inner;
+        while let Some((before, after)) = rest.split_once("${") {
+            let (expression, after) = after.split_once('}')?;
+            whole.push_str(before);
+            match expression.trim() {
+                "process.cwd()" => whole.push('.'),
+                expression => whole.push_str(&self.text(expression)?),
+            }
+            rest = after;
+        }
+        whole.push_str(rest);
+        Some(whole)
+    }
+
+    /// The value of a variable, or of the text that counts without it: `(process.env.NODE_ENV || "development")`.
+    fn variable(&self, text: &str) -> Option<String> {
+        let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+        let text = inner.unwrap_or(text).trim();
+        let rest = text.strip_prefix("process.env.")?;
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let (name, rest) = rest.split_at(end);
+        let rest = rest.trim_start();
+        let other = rest.strip_prefix("||").or_else(|| rest.strip_prefix("??"));
+        if other.is_none() && !rest.is_empty() {
+            return None;
+        }
+        let set = self.request?.variable(name).map(Raw::expose).filter(|value| !value.is_empty());
+        match set {
+            // Paths are shown.
+            Some(value) => (classify(&[name], value).0 == Class::Plain).then(|| value.to_owned()),
+            None => self.text(other?),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn request(variables: &[(&str, &str)]) -> Request {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), Raw::new(*value));
+        let environment = Some(variables.iter().map(own).collect());
+        Request { environment, ..Request::default() }
+    }
+
     #[test]
-    fn paths_of_texts_and_folders_are_known() {
+    fn paths_of_texts_variables_and_folders_are_known() {
+        let request = request(&[("NODE_ENV", "test"), ("API_TOKEN", "q8Zk2PvW9xLr4TbN")]);
         for (text, expected) in [
             ("'.env.local'", Some(vec![".env.local"])),
             ("['.env.local', './.env']", Some(vec![".env.local", ".env"])),
@@ -246,21 +345,48 @@ mod tests {
             ("path.resolve(process.cwd(), 'x/.env')", Some(vec!["x/.env"])),
             ("__dirname + '/.env'", Some(vec!["src/.env"])),
             ("`${__dirname}/../.env`", Some(vec![".env"])),
-            ("`.env.${process.env.NODE_ENV}`", None),
-            ("process.env.DOTENV || '.env'", None),
+            ("`.env.${process.env.NODE_ENV}`", Some(vec![".env.test"])),
+            ("'.env.' + process.env.NODE_ENV", Some(vec![".env.test"])),
+            ("'.env.' + (process.env.STAGE || 'dev')", Some(vec![".env.dev"])),
+            ("`.env.${process.env.STAGE ?? 'dev'}`", Some(vec![".env.dev"])),
+            ("process.env.DOTENV || '.env'", Some(vec![".env"])),
+            ("`.env.${process.env.STAGE}`", None),
+            ("`.env.${process.env.STAGE || pick()}`", None),
+            ("`.env.${stage}`", None),
+            ("`.env.${process.env.API_TOKEN}`", None),
             ("file", None),
             ("path.join(__dirname, '../../.env')", None),
         ] {
-            let found = paths("src", text);
+            let found = Paths { folder: "src", request: Some(&request) }.of(text);
             let expected = expected.map(|all| all.into_iter().map(str::to_owned).collect());
             assert_eq!(found, expected, "{text}");
         }
     }
 
     #[test]
+    fn a_package_with_several_files_reads_those_of_the_value() {
+        let profiles = crate::profile::stock_profiles().unwrap();
+        let needs =
+            profiles.iter().flat_map(|one| &one.layers).find_map(|layer| layer.needs.as_ref());
+        let cascade = &needs.unwrap().cascades[0];
+        let of = |value: &str, arguments: &str| {
+            let request = request(&[("NODE_ENV", value)]);
+            let files = cascaded(cascade, "i.js:1", arguments, Some(&request))?;
+            Some(files.into_iter().map(|file| file.file).collect::<Vec<_>>().join(" "))
+        };
+        let all = ".env.defaults .env .env.local .env.prod .env.prod.local";
+        assert_eq!(of("prod", "").as_deref(), Some(all));
+        assert_eq!(of("prod", "{ silent: true }").as_deref(), Some(all));
+        assert_eq!(of("test", "").as_deref(), Some(".env.defaults .env .env.test .env.test.local"));
+        assert_eq!(of("", "").as_deref(), Some(".env.defaults .env .env.local"));
+        assert_eq!(of("prod", "{ path: 'cfg' }"), None);
+        assert_eq!(of("prod", "options"), None);
+    }
+
+    #[test]
     fn options_of_a_call_are_read() {
         let of = |arguments: &str| {
-            read_by(".env", ("i.js", "i.js:1"), arguments).map(|files| {
+            read_by(".env", ("i.js", "i.js:1"), arguments, Some(&request(&[]))).map(|files| {
                 files.into_iter().map(|file| (file.file, file.beats)).collect::<Vec<_>>()
             })
         };

@@ -67,7 +67,7 @@ impl Uses {
     ) -> Self {
         let package = package(needs, root);
         let scripts = Scripts::new(needs, default, &package, request);
-        let calls = Calls::new(needs, default, asks, root);
+        let calls = Calls::new(needs, default, asks, (root, Some(request)));
         let mut uses = Self { why_not: needs.why.clone(), ..Self::default() };
         if calls.is_empty() {
             uses.by_packages(needs, default, &package, calls.has_code);
@@ -143,7 +143,7 @@ pub(crate) fn is_named(needs: &Needs, root: &Root) -> bool {
         }
         _ => false,
     });
-    named || !Calls::new(needs, "", None, root).is_empty()
+    named || !Calls::new(needs, "", None, (root, None)).is_empty()
 }
 
 /// The files of variables that a program reads before it reads its configuration.

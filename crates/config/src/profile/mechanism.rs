@@ -256,8 +256,42 @@ pub struct Needs {
     /// How the calls in the code start.
     #[serde(default)]
     pub calls: Vec<String>,
+    /// Packages whose call reads several files.
+    #[serde(default)]
+    pub cascades: Vec<Cascade>,
     /// Why the file is not read without it.
     pub why: String,
+}
+
+/// The files that the call of a package reads.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Cascade {
+    /// The package.
+    pub package: String,
+    /// The variable whose value stands for `{}` in a file's name.
+    pub variable: String,
+    /// The files, the weakest first.
+    pub files: Vec<String>,
+    /// By value of the variable, files that are left out.
+    #[serde(default)]
+    pub left_out: BTreeMap<String, Vec<String>>,
+    /// Options of the call that change the files.
+    #[serde(default)]
+    pub options: Vec<String>,
+}
+
+impl Cascade {
+    /// The files for a value of the variable.
+    pub(crate) fn files_for(&self, value: Option<&str>) -> Vec<String> {
+        let left_out = value.and_then(|value| self.left_out.get(value));
+        let counts = |file: &&String| !left_out.is_some_and(|files| files.contains(file));
+        let named = |file: &String| match value {
+            Some(value) => Some(file.replace("{}", value)),
+            None => (!file.contains("{}")).then(|| file.clone()),
+        };
+        self.files.iter().filter(counts).filter_map(named).collect()
+    }
 }
 
 /// A file of variables that are set before anything else is read. A variable that is set already stays.

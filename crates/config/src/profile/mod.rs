@@ -13,8 +13,8 @@ use crate::readers::Format;
 
 pub use markup::{BuilderClass, Builders, Patches, RuleDefault, TreeLayer};
 pub use mechanism::{
-    Asks, Counted, DropIns, Element, Fills, Formats, Ignored, InVariable, Includes, LaunchProfiles,
-    Needs, OnlyFor, OnlyIf, PythonClasses, PythonModule, Replaces,
+    Asks, Cascade, Counted, DropIns, Element, Fills, Formats, Ignored, InVariable, Includes,
+    LaunchProfiles, Needs, OnlyFor, OnlyIf, PythonClasses, PythonModule, Replaces,
 };
 pub use stock::stock_profiles;
 

@@ -1,4 +1,7 @@
-//! Keys of a group whose name is almost that of a group that the code asks for, and that no source has.
+//! Keys of a group whose name is almost that of a group that the code asks for, or that the framework reads, and that
+//! no source has.
+
+use std::collections::BTreeMap;
 
 use culprit_model::Severity;
 
@@ -10,7 +13,62 @@ use crate::spelling::slips;
 
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
     let finding = |request: &Effective| finding(configuration, request);
-    configuration.effective.iter().filter_map(finding).collect()
+    let asked = configuration.effective.iter().filter_map(finding);
+    asked.chain(of_framework(configuration)).collect()
+}
+
+/// Lists and trees whose name is almost that of a setting of the framework, which nothing sets: `ALLOWED_HOST[0]`.
+fn of_framework(configuration: &Configuration) -> Vec<ConfigFinding> {
+    let separator = configuration.separator.as_str();
+    let framework = configuration.title.split(':').next().unwrap_or_default();
+    let name_of = |key: &str| {
+        key.split('[').next().and_then(|key| key.split(separator).next()).map(str::to_owned)
+    };
+    let mut set: BTreeMap<String, Vec<&Effective>> = BTreeMap::new();
+    for one in &configuration.effective {
+        if let Some(name) = name_of(&one.key) {
+            set.entry(name).or_default().push(one);
+        }
+    }
+    let open: Vec<&String> = configuration
+        .framework_keys
+        .iter()
+        .filter(|known| name_of(known).as_ref() == Some(known) && !set.contains_key(known.as_str()))
+        .collect();
+    let is_asked_for = |keys: &[&Effective]| {
+        let mut requests =
+            keys.iter().flat_map(|one| &one.chain).map(|at| &configuration.assignments[*at]);
+        requests.any(|one| one.outcome == Outcome::Requested || is_code(configuration, one))
+    };
+    let finding = |(name, keys): (&String, &Vec<&Effective>)| {
+        let is_known = configuration.framework_keys.iter().any(|known| known == name);
+        let is_tree = keys.iter().all(|one| *one.key != **name);
+        if is_known || !is_tree || is_asked_for(keys) {
+            return None;
+        }
+        let nearest = open.iter().filter_map(|known| Some((slips(name, known)?, *known))).min();
+        let (_, meant) = nearest?;
+        let first = keys.iter().find_map(|one| Some((one, one.winner?)))?;
+        let set = &configuration.assignments[first.1];
+        Some(ConfigFinding {
+            id: ID,
+            severity: Severity::Medium,
+            key: first.0.key.to_string(),
+            concerns: keys.iter().map(|one| one.key.to_string()).chain([meant.clone()]).collect(),
+            title: format!(
+                "{}; `{meant}` is a key of {framework}, and almost the same.",
+                unused(configuration, name)
+            ),
+            evidence: vec![configuration.place(set)],
+            why: format!("No source sets `{meant}`."),
+            fix: vec![format!("Rename `{name}` to `{meant}`.")],
+        })
+    };
+    set.iter().filter_map(finding).collect()
+}
+
+fn is_code(configuration: &Configuration, one: &Assignment) -> bool {
+    configuration.sources[one.source].kind == SourceKind::CodeDefault
 }
 
 fn finding(configuration: &Configuration, request: &Effective) -> Option<ConfigFinding> {
@@ -25,10 +83,7 @@ fn finding(configuration: &Configuration, request: &Effective) -> Option<ConfigF
         let is_group = requests.any(|one| {
             one.outcome == Outcome::Requested && one.key.to_lowercase() == format!("{start}{ANY}")
         });
-        let is_code = |at: &usize| {
-            let source = configuration.assignments[*at].source;
-            configuration.sources[source].kind == SourceKind::CodeDefault
-        };
+        let is_code = |at: &usize| is_code(configuration, &configuration.assignments[*at]);
         let mut keys = configuration.effective.iter();
         is_group
             || keys.any(|one| {

@@ -92,6 +92,21 @@ fn variables_that_settings_need_and_settings_of_django() {
 }
 
 #[test]
+fn a_list_whose_name_is_almost_that_of_a_setting_is_found() {
+    let of = |text: &str| inspected("django", &[MANAGE, ("shop/settings.py", text)], &[]);
+    let found = of("ALLOWED_HOST = ['shop.example']\nDATABASE = {'default': {'NAME': 'x'}}\n");
+    let ids = findings(&found);
+    let near = |key: &str| format!("config-near-miss-name {key}");
+    assert_eq!(ids, [near("ALLOWED_HOST[0]"), near("DATABASE.default.NAME")]);
+    assert!(found.findings[0].title.contains("`ALLOWED_HOSTS` is a key of Django"), "{found:?}");
+    assert_eq!(found.findings[0].fix, ["Rename `ALLOWED_HOST` to `ALLOWED_HOSTS`."]);
+    // Both are set: they are two on purpose.
+    let both = of("ALLOWED_HOST = ['a']\nALLOWED_HOSTS = ['b']\n");
+    assert_eq!(findings(&both), [""; 0]);
+    assert_eq!(findings(&of("SHOP_HOSTS = ['a']\nALLOWED_HOSTS = ['b']\n")), [""; 0]);
+}
+
+#[test]
 fn fields_without_a_value_keep_the_program_from_starting() {
     let text = "class Settings(BaseSettings):\n    model_config = SettingsConfigDict(env_prefix='APP_', \
                 env_file='.env')\n    database_url: str\n    port: int = 1\n    note: str | None\n";

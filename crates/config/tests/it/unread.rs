@@ -32,6 +32,24 @@ fn an_env_file_of_node_counts_only_if_the_project_uses_what_reads_it() {
 }
 
 #[test]
+fn the_value_of_a_variable_chooses_the_file() {
+    let of = |code: &str, environment: &[(&str, &str)]| {
+        let local = (".env.local", "PORT=2\n");
+        let files =
+            [USES, (".env", "PORT=1\n"), local, (".env.prod", "PORT=3\n"), ("app.js", code)];
+        let found = effective(&inspected("dotenv", &files, environment));
+        found.into_iter().find(|row| row.starts_with("PORT=")).unwrap()
+    };
+    let prod = [("NODE_ENV", "prod")];
+    let by_name = "require('dotenv').config({ path: `.env.${process.env.NODE_ENV}` });\n";
+    assert_eq!(of(by_name, &prod), "PORT=3 < .env.prod:1");
+    let flow = "import 'dotenv-flow';\nrequire('dotenv-flow').config();\n";
+    assert_eq!(of(flow, &prod), "PORT=3 < .env.prod:1");
+    assert_eq!(of(flow, &[]), "PORT=2 < .env.local:1");
+    assert_eq!(of(flow, &[("NODE_ENV", "test")]), "PORT=1 < .env:1");
+}
+
+#[test]
 fn options_of_the_call_are_followed() {
     let files = |code: &'static str| {
         [USES, (".env", "PORT=1\n"), ("cfg/.env", "PORT=2\n"), ("app.js", code)]

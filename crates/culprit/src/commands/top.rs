@@ -1,5 +1,7 @@
 //! `culprit top REC`: functions by their own and total time.
 
+use culprit_engine::own::OwnCode;
+
 use crate::args::TopArgs;
 use crate::failure::{Failure, Outcome};
 use crate::json::{OfView, TopDocument};
@@ -17,7 +19,13 @@ pub(crate) fn run(args: &TopArgs, output: &mut Output) -> Result<Outcome, Failur
     let view = load::view(&args.recording, &args.filter, output)?;
     let limit = view.filter.limit;
     let cpi = views::Cpi::of(&view.recording, &view.filter)?;
-    let beside = views::Beside { cpi: cpi.as_ref(), errors: view.errors.as_ref() };
+    let own = OwnCode::new(&view.recording, &load::patterns(&view.filter.own)?);
+    let called_from = views::CalledFrom::of(&view.tree, &own.by_name(&view.recording));
+    let beside = views::Beside {
+        cpi: cpi.as_ref(),
+        errors: view.errors.as_ref(),
+        called_from: Some(&called_from),
+    };
     if output.wants_json() {
         let document = TopDocument::new(&view.tree, beside, limit.unwrap_or(0));
         output.document(&OfView::new(&view, document))?;

@@ -25,6 +25,7 @@ pub(crate) struct TopDocument {
 #[derive(Debug, Serialize)]
 struct TopRow {
     name: String,
+    called_from: Option<String>,
     exc: u64,
     exc_share: f64,
     inc: u64,
@@ -72,6 +73,7 @@ fn top_rows(tree: &CallTree, beside: Beside<'_>, rows: Vec<Function>) -> Vec<Top
     let whens = tree.whens_named(&names);
     let made = rows.into_iter().zip(whens);
     made.map(|(row, when)| TopRow {
+        called_from: beside.called_from.and_then(|from| from.own_code(row.id)).map(str::to_owned),
         cpi: beside.cpi.and_then(|cpi| cpi.own(&row.name)),
         inc_error: beside.errors.and_then(|errors| errors.total(&row.name, row.total)),
         own_error: beside.errors.and_then(|errors| errors.own(&row.name, row.own)),
@@ -84,6 +86,7 @@ impl TopRow {
     fn new(when: String, row: Function) -> Self {
         Self {
             name: row.name,
+            called_from: None,
             exc: row.exc,
             exc_share: row.exc_share,
             inc: row.total,

@@ -176,14 +176,67 @@ pub(crate) fn own_code_times(
     tree: &CallTree,
     origins: &BTreeMap<String, CodeOrigin>,
 ) -> BTreeMap<Text, u64> {
+    let names = tree.names();
+    let mut times: BTreeMap<Text, u64> = BTreeMap::new();
+    for PlacedTime { nearest, value, .. } in placed_times(tree, origins) {
+        if value > 0 && Kind::of(names.text(nearest)) == Kind::Function {
+            *times.entry(names.text(nearest).clone()).or_default() += value;
+        }
+    }
+    times
+}
+
+/// For each function that is not the program's own, the one of the program's own code that most of its time
+/// passed for: who a wait in the C library belongs to.
+#[derive(Debug, Default)]
+pub(crate) struct CalledFrom(BTreeMap<NameId, Text>);
+
+impl CalledFrom {
+    /// Finds them for the names of a tree.
+    pub(crate) fn of(tree: &CallTree, origins: &BTreeMap<String, CodeOrigin>) -> Self {
+        let names = tree.names();
+        let mut values: BTreeMap<NameId, BTreeMap<NameId, u64>> = BTreeMap::new();
+        for PlacedTime { holder, nearest, origin, value } in placed_times(tree, origins) {
+            if holder != nearest && origin == CodeOrigin::Own {
+                *values.entry(holder).or_default().entry(nearest).or_default() += value;
+            }
+        }
+        let most = |callers: BTreeMap<NameId, u64>| {
+            callers.into_iter().max_by_key(|(_, value)| *value).map(|(caller, _)| caller)
+        };
+        let callers = values.into_iter().filter_map(|(name, callers)| Some((name, most(callers)?)));
+        Self(callers.map(|(name, caller)| (name, names.text(caller).clone())).collect())
+    }
+
+    /// The function of the program's own code that a name's time is for; none where it is one itself, and where
+    /// only the runtime and the system are on the stacks.
+    pub(crate) fn own_code(&self, name: NameId) -> Option<&str> {
+        self.0.get(&name).map(Text::as_str)
+    }
+}
+
+/// One value of a tree, and whose it is.
+struct PlacedTime {
+    /// The function whose own it is.
+    holder: NameId,
+    /// The innermost function of the best origin on the stack.
+    nearest: NameId,
+    /// Whose code that is.
+    origin: CodeOrigin,
+    value: u64,
+}
+
+fn placed_times(
+    tree: &CallTree,
+    origins: &BTreeMap<String, CodeOrigin>,
+) -> impl Iterator<Item = PlacedTime> {
     let (names, roles) = (tree.names(), roles(tree));
     let origin = |name| origins.get(names.text(name).as_str()).copied().unwrap_or_default();
     let origins: Vec<CodeOrigin> = names.ids().map(origin).collect();
-    let origin = |node: NodeId| origins[tree.node(node).name.index()];
-    let mut times: BTreeMap<Text, u64> = BTreeMap::new();
-    for (at, cause, value) in tree.ended_below(NodeId::ROOT) {
-        let node = tree.node(at);
-        let holder = match (cause, roles[node.name.index()].cause, node.parent) {
+    tree.ended_below(NodeId::ROOT).into_iter().map(move |(at, cause, value)| {
+        let name = |node: NodeId| tree.node(node).name;
+        let origin = |node| origins[name(node).index()];
+        let holder = match (cause, roles[name(at).index()].cause, tree.node(at).parent) {
             (Some(_), Some(shown), Some(parent)) => holder(tree, &roles, parent, shown),
             _ => at,
         };
@@ -194,12 +247,8 @@ pub(crate) fn own_code_times(
                 nearest = above;
             }
         }
-        let name = tree.node(nearest).name;
-        if value > 0 && roles[name.index()].kind == Kind::Function {
-            *times.entry(names.text(name).clone()).or_default() += value;
-        }
-    }
-    times
+        PlacedTime { holder: name(holder), nearest: name(nearest), origin: origin(nearest), value }
+    })
 }
 
 impl Own {
@@ -270,12 +319,14 @@ pub(crate) struct Beside<'a> {
     pub cpi: Option<&'a Cpi>,
     /// The standard errors of values that were estimated.
     pub errors: Option<&'a StandardErrors>,
+    /// Functions of the program's own code.
+    pub called_from: Option<&'a CalledFrom>,
 }
 
 /// `top` as text: where threads were, the sums by cause above it, and what else is known of functions.
 pub(crate) fn top_text(
     tree: &CallTree,
-    Beside { cpi, errors }: Beside<'_>,
+    Beside { cpi, errors, called_from }: Beside<'_>,
     limit: usize,
     output: &Output,
 ) -> String {
@@ -296,6 +347,12 @@ pub(crate) fn top_text(
         ("main cause", Align::Left),
         ("function", Align::Left),
     ];
+    let own_code = |row: &Function| called_from.and_then(|callers| callers.own_code(row.id));
+    // Where every function is the program's own, the column would be empty.
+    let called = functions[..shown].iter().any(|row| own_code(row).is_some());
+    if called {
+        headings.push(("called from", Align::Left));
+    }
     headings.splice(4..4, cpi.map(|_| ("cpi", Align::Right)));
     if errors.is_some() {
         headings.insert(4, ("error", Align::Right));
@@ -313,6 +370,9 @@ pub(crate) fn top_text(
             mostly.map_or_else(String::new, |(cause, _)| cause.to_string()),
             clean(&row.name).into_owned(),
         ];
+        if called {
+            cells.push(own_code(row).map_or_else(String::new, |name| clean(name).into_owned()));
+        }
         cells.splice(4..4, cpi.map(ratio));
         if let Some(errors) = errors {
             cells.insert(4, error_text(errors.total(&row.name, row.total), row.total));
@@ -408,6 +468,22 @@ mod tests {
         assert_eq!(usual.values().sum::<u64>(), tree.total());
         assert!(usual.keys().all(|name| name.starts_with("app!")), "{usual:?}");
         assert_eq!(times("clock_nanosleep")["libc.so.6!clock_nanosleep"], 100_000_000);
+    }
+
+    #[test]
+    fn a_wait_in_a_library_is_called_from_the_programs_own_code() {
+        let recording = testing::recording();
+        let tree = crate::load::tree(&recording, &Filter::default()).unwrap();
+        let own = OwnCode::new(&recording, &Patterns::parse("").unwrap());
+        let callers = CalledFrom::of(&tree, &own.by_name(&recording));
+        let rows = functions(&tree);
+        let caller = |name: &str| {
+            let row = rows.iter().find(|row| row.name == name).unwrap();
+            callers.own_code(row.id).map(str::to_owned)
+        };
+        assert!(caller("libc.so.6!clock_nanosleep").unwrap().starts_with("app!"));
+        let own: Vec<&Function> = rows.iter().filter(|row| row.name.starts_with("app!")).collect();
+        assert!(!own.is_empty() && own.iter().all(|row| callers.own_code(row.id).is_none()));
     }
 
     #[test]

@@ -32,7 +32,8 @@ pub(crate) use flame::{box_name, flame_text, guess_mark, root_name};
 pub(crate) use fleet::{fleet_findings_text, groups_text};
 pub(crate) use focus::focus;
 pub(crate) use functions::{
-    Beside, Function, Kind, columns_text, functions, is_kernel, own_code_times, top_text,
+    Beside, CalledFrom, Function, Kind, columns_text, functions, is_kernel, own_code_times,
+    top_text,
 };
 pub(crate) use path::{PathView, function_at, path_text};
 pub(crate) use phases::{PhasesView, phases_text};
