@@ -20,7 +20,7 @@ pub(crate) fn run(args: &TopArgs, output: &mut Output) -> Result<Outcome, Failur
     let limit = view.filter.limit;
     let cpi = views::Cpi::of(&view.recording, &view.filter)?;
     let own = OwnCode::new(&view.recording, &load::patterns(&view.filter.own)?);
-    let called_from = views::CalledFrom::of(&view.tree, &own.by_name(&view.recording));
+    let called_from = views::CalledFrom::of(&view.tree, own.by_name(&view.recording));
     let beside = views::Beside {
         cpi: cpi.as_ref(),
         errors: view.errors.as_ref(),

@@ -192,11 +192,12 @@ pub(crate) fn own_code_times(
 pub(crate) struct CalledFrom(BTreeMap<NameId, Text>);
 
 impl CalledFrom {
-    /// Finds them for the names of a tree.
-    pub(crate) fn of(tree: &CallTree, origins: &BTreeMap<String, CodeOrigin>) -> Self {
+    /// Finds them for the names of a tree. A function without a name is nobody's: `[jit]!?`.
+    pub(crate) fn of(tree: &CallTree, mut origins: BTreeMap<String, CodeOrigin>) -> Self {
         let names = tree.names();
+        origins.retain(|name, _| !name.ends_with("!?"));
         let mut values: BTreeMap<NameId, BTreeMap<NameId, u64>> = BTreeMap::new();
-        for PlacedTime { holder, nearest, origin, value } in placed_times(tree, origins) {
+        for PlacedTime { holder, nearest, origin, value } in placed_times(tree, &origins) {
             if holder != nearest && origin == CodeOrigin::Own {
                 *values.entry(holder).or_default().entry(nearest).or_default() += value;
             }
@@ -475,7 +476,7 @@ mod tests {
         let recording = testing::recording();
         let tree = crate::load::tree(&recording, &Filter::default()).unwrap();
         let own = OwnCode::new(&recording, &Patterns::parse("").unwrap());
-        let callers = CalledFrom::of(&tree, &own.by_name(&recording));
+        let callers = CalledFrom::of(&tree, own.by_name(&recording));
         let rows = functions(&tree);
         let caller = |name: &str| {
             let row = rows.iter().find(|row| row.name == name).unwrap();
