@@ -19,12 +19,12 @@ use culprit_model::Metric;
 use culprit_place::SharedLibrary;
 use perf_event_open_sys::bindings as sys;
 
-use crate::attr::{AttrOptions, EventSpec, Fields, Rate, Role, SWITCH_REGISTERS, Source, Watch};
+use crate::attr::{EventSpec, Fields, Rate, Role, SWITCH_REGISTERS, Source, Watch};
 use crate::error::Error;
 use crate::ladder::{Errno, Limits, Rights};
 use crate::probes::{ActivityProbe, Toll, UprobePmu, Wish, as_admin, refusal as probe_refusal};
 use crate::sockets::{DoorPoint, SocketActivity, SocketPoints, refusal as socket_refusal};
-use crate::sys::{Scope, open_event};
+use crate::sys::Scope;
 use crate::tracefs::{Field, Tracefs};
 
 /// What is to be counted besides time.
@@ -289,9 +289,7 @@ fn filter() -> String {
 /// # Errors
 /// The kernel's answer.
 pub(crate) fn opens(spec: &EventSpec, rights: &Rights, cpu: u32) -> Result<(), Errno> {
-    let options = AttrOptions { watermark: 1, inherit: false, features: rights.features };
-    open_event(&mut spec.attr(options), Scope::Thread(0), cpu)?;
-    Ok(())
+    rights.trials.open(spec, rights.features, (Scope::Thread(0), cpu))
 }
 
 fn no_calls(errno: Errno, limits: Limits) -> Error {

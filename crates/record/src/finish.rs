@@ -10,7 +10,7 @@ use culprit_model::{LossKind, MarkKind, Pid, ProcessId, Recording, Stack, StackI
 use crate::error::Error;
 use crate::modules::{MEMORY_FILE, base_name};
 use crate::plan::Target;
-use crate::session::{Armed, Progress};
+use crate::session::{Armed, Closing, Progress};
 use crate::unnamed;
 use crate::unsampled;
 use crate::worker::Remains;
@@ -43,6 +43,8 @@ pub struct Finished {
     pub stopped_by: Option<culprit_recording::Error>,
     /// The unfinished file, for a note on why it stays unfinished.
     pub spool: culprit_recording::SpoolWriter,
+    /// The recorder's events, which are closed beside what is done with this.
+    pub closing: Closing,
 }
 
 impl Armed {
@@ -55,7 +57,7 @@ impl Armed {
         let stats = self.progress();
         let (root, target, toll) = (self.root, self.target.clone(), self.toll);
         let sampler = self.sampler.clone();
-        let (mut meta, output, mut remains) = self.halt()?;
+        let (mut meta, output, mut remains, closing) = self.halt()?;
         remains.settle();
         if let Some(toll) = toll {
             remains.tell_toll("probes", toll);
@@ -89,7 +91,7 @@ impl Armed {
         settle_root(&mut recording);
         let span = span(&recording, &target, ending);
         let (stopped_by, spool) = (remains.failure, remains.spool);
-        Ok(Finished { recording, span, stats, stopped_by, spool })
+        Ok(Finished { recording, span, stats, stopped_by, spool, closing })
     }
 }
 

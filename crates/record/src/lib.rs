@@ -113,6 +113,6 @@ pub use pace::DEFAULT_STACK_RATE;
 pub use plan::{ClockRate, HOST_FACT, HelpedRuntime, Options, Plan, Target, plan};
 pub use probes::{ActivityEnds, ActivityProbe, Function, probe_cost};
 pub use sampler::{DEFAULT_SAMPLING_BYTES, SAMPLER_FILE_NAME, sampler_library};
-pub use session::{Armed, Progress, StopHandle, Waiting};
+pub use session::{Armed, Closing, Progress, StopHandle, Waiting};
 pub use sockets::{SocketActivity, SocketSide};
 pub use sys::HugePages;

@@ -370,9 +370,11 @@ impl EventSource for PerfSource {
         EventShapes::new(self.events.iter().map(|event| event.shape).collect())
     }
 
-    fn wait(&mut self, timeout: Duration) -> io::Result<Ready> {
-        let mut polled: Vec<PollFd<'_>> =
-            self.rings.iter().map(|ring| PollFd::new(&ring.anchor, PollFlags::IN)).collect();
+    fn wait(&mut self, timeout: Duration, wake: Option<BorrowedFd<'_>>) -> io::Result<Ready> {
+        let rings = self.rings.iter().map(|ring| PollFd::new(&ring.anchor, PollFlags::IN));
+        let wake = wake.map(|wake| PollFd::from_borrowed_fd(wake, PollFlags::IN));
+        // Those of the rings come first, in their order.
+        let mut polled: Vec<PollFd<'_>> = rings.chain(wake).collect();
         let timeout = Timespec::try_from(timeout).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
         match poll(&mut polled, Some(&timeout)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(Ready::Nothing),

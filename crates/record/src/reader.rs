@@ -10,13 +10,14 @@
 //! counted, switches never are.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
+use rustix::event::{EventfdFlags, eventfd};
 
 use crate::attr::{Role, Stream};
 use crate::clock::monotonic_ns;
@@ -35,8 +36,39 @@ use crate::sys::be_realtime;
 /// watermark wakes the reader earlier than that. Shorter rounds cost more and bring nothing.
 const ROUND: Duration = Duration::from_millis(100);
 
-/// Longest time until a request to stop is seen.
+/// Longest time until a cgroup that was joined is seen.
 const SLICE: Duration = Duration::from_millis(20);
+
+/// The sign that ends the reading. It also wakes the reader.
+#[derive(Debug)]
+pub(crate) struct StopSignal {
+    given: AtomicBool,
+    /// Readable once it is given; none where no descriptor was left.
+    wake: Option<OwnedFd>,
+}
+
+impl StopSignal {
+    pub(crate) fn new() -> Self {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok();
+        Self { given: AtomicBool::new(false), wake }
+    }
+
+    pub(crate) fn give(&self) {
+        self.given.store(true, Ordering::Release);
+        if let Some(wake) = &self.wake {
+            // Without it, the sign is seen a moment later.
+            let _ = rustix::io::write(wake, &1_u64.to_ne_bytes());
+        }
+    }
+
+    fn is_given(&self) -> bool {
+        self.given.load(Ordering::Acquire)
+    }
+
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        self.wake.as_ref().map(AsFd::as_fd)
+    }
+}
 
 /// What one round brought.
 #[derive(Debug)]
@@ -123,7 +155,7 @@ pub(crate) struct Reader<S> {
     shapes: EventShapes,
     opener: Opener,
     budget: Arc<Budget>,
-    stop: Arc<AtomicBool>,
+    stop: Arc<StopSignal>,
     out: Sender<Batch>,
     spares: Receiver<Vec<u64>>,
     spare: Vec<Vec<u64>>,
@@ -147,8 +179,8 @@ pub(crate) struct Lines {
     pub(crate) out: Sender<Batch>,
     /// Empty buffers from the worker.
     pub(crate) spares: Receiver<Vec<u64>>,
-    /// Set to end the recording.
-    pub(crate) stop: Arc<AtomicBool>,
+    /// Given to end the recording.
+    pub(crate) stop: Arc<StopSignal>,
     /// Bytes on the way.
     pub(crate) budget: Arc<Budget>,
     /// How often the program is looked at.
@@ -221,12 +253,12 @@ impl<S: EventSource> Reader<S> {
         // Not allowed without CAP_SYS_NICE; then the reader competes like everybody else.
         let _ = be_realtime();
         let mut next_round = monotonic_ns();
-        while !self.stop.load(Ordering::Acquire) {
+        while !self.stop.is_given() {
             self.follow();
             let now = monotonic_ns();
             let left = Duration::from_nanos(next_round.saturating_sub(now));
             // A failed wait must not become a busy loop that is silent about it: read everything.
-            let ready = self.source.wait(left.min(SLICE)).unwrap_or(Ready::All);
+            let ready = self.source.wait(left.min(SLICE), self.stop.wake()).unwrap_or(Ready::All);
             let early = monotonic_ns() < next_round;
             match ready {
                 Ready::Maps if early => self.read_maps(),
@@ -408,7 +440,7 @@ mod tests {
             EventShapes::default()
         }
 
-        fn wait(&mut self, _: Duration) -> io::Result<Ready> {
+        fn wait(&mut self, _: Duration, _: Option<BorrowedFd<'_>>) -> io::Result<Ready> {
             Ok(Ready::Nothing)
         }
 

@@ -7,6 +7,7 @@
 //! words).
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use crate::attr::{Fields, Role, Stream};
@@ -65,7 +66,7 @@ impl EventSource for SavedSource {
         EventShapes::new(self.saved.shapes.clone())
     }
 
-    fn wait(&mut self, _: Duration) -> io::Result<Ready> {
+    fn wait(&mut self, _: Duration, _: Option<BorrowedFd<'_>>) -> io::Result<Ready> {
         Ok(Ready::All)
     }
 
@@ -136,7 +137,6 @@ fn parse_chunk(words: &mut impl Iterator<Item = u64>) -> Option<Chunk> {
 mod tests {
     use std::path::Path;
     use std::sync::Arc;
-    use std::sync::atomic::Ordering;
 
     use culprit_model::{MarkKind, Meta, Recording, SwitchKind};
     use culprit_recording::{SpoolOptions, SpoolWriter};
@@ -175,7 +175,7 @@ mod tests {
         while !reader.source().is_empty() {
             reader.round(false);
         }
-        stop.store(true, Ordering::Release);
+        stop.give();
         drop(crew.readings);
         drop(reader.run());
         worker.run();

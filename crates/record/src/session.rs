@@ -37,7 +37,7 @@ use crate::perf::PerfSource;
 use crate::plan::{HOST_FACT, Plan, Target};
 use crate::poller::{Poller, Roster};
 use crate::probes::{Definitions, News, Opening, Prober, Request, Scene, Toll, Way};
-use crate::reader::{Budget, EasedClock, Lines, Opener, Reader, SampleRates};
+use crate::reader::{Budget, EasedClock, Lines, Opener, Reader, SampleRates, StopSignal};
 use crate::runtimes::FolderOpener;
 use crate::source::{EventSource, NoEvents};
 use crate::subjects::{SubjectKind, Subjects, processes_with_threads, tids};
@@ -122,13 +122,13 @@ pub struct Armed {
     pub(crate) target: Target,
     roster: Arc<Roster>,
     counts: Arc<Counts>,
-    stop_reader: Arc<AtomicBool>,
+    stop_reader: Arc<StopSignal>,
     stop_poller: Arc<AtomicBool>,
     pub(crate) toll: Option<Toll>,
     /// The library that samples allocations, as the command's root names it.
     pub(crate) sampler: Option<PathBuf>,
     prober: Option<(Sender<Request>, JoinHandle<()>)>,
-    reader: JoinHandle<()>,
+    reader: JoinHandle<HeldSource>,
     poller: JoinHandle<()>,
     notices: Sender<Notice>,
     interpreters: JoinHandle<LastAnswers>,
@@ -251,7 +251,9 @@ impl Plan {
         }
         let attachment = subjects.attachment()?;
         let features = self.rights.features;
-        PerfSource::open(events, &attachment, &self.cpus, self.sizes, features).map(Some)
+        let source = PerfSource::open(events, &attachment, &self.cpus, self.sizes, features);
+        self.rights.trials.close();
+        source.map(Some)
     }
 
     /// Who places probes, where some are wanted.
@@ -435,7 +437,7 @@ impl Armed {
 
     /// Stops the three threads in their order: the last accounts are read while the events still
     /// run, and the worker ends with the reader's last batch.
-    pub(crate) fn halt(self) -> Result<(Meta, PathBuf, Remains), Error> {
+    pub(crate) fn halt(self) -> Result<(Meta, PathBuf, Remains, Closing), Error> {
         let panicked =
             |what| move |_| Error::Recorder { what, source: std::io::ErrorKind::Other.into() };
         self.stop_poller.store(true, Ordering::Release);
@@ -449,9 +451,10 @@ impl Armed {
             let _ = requests.send(Request::Stop);
             prober.join().map_err(panicked("place probes"))?;
         }
-        self.stop_reader.store(true, Ordering::Release);
-        self.reader.join().map_err(panicked("read the ring buffers"))?;
+        self.stop_reader.give();
+        let held = self.reader.join().map_err(panicked("read the ring buffers"))?;
         let end = pair();
+        let closing = Closing::new(held);
         let mut remains = self.worker.join().map_err(panicked("process the records"))?;
         if let Some(asking) = self.asking {
             remains.take_folders(asking.finish());
@@ -461,7 +464,7 @@ impl Armed {
         meta.end = end;
         meta.wall = culprit_model::Nanos(end.monotonic.saturating_sub(meta.start.monotonic));
         meta.recorder_cpu = culprit_model::Nanos(own_cpu_ns().saturating_sub(self.cpu_before));
-        Ok((meta, self.output, remains))
+        Ok((meta, self.output, remains, closing))
     }
 }
 
@@ -481,18 +484,41 @@ fn reading(
     opener: Opener,
     early: Vec<Chunk>,
     lines: Lines,
-) -> Box<dyn FnOnce() + Send> {
+) -> Box<dyn FnOnce() -> HeldSource + Send> {
     match source {
         Some(source) => {
             let reader = Reader::new(source, opener, early, lines);
-            Box::new(move || drop(reader.run()))
+            Box::new(move || HeldSource(Some(reader.run())))
         }
         None => {
             let reader = Reader::new(NoEvents, opener, early, lines);
             Box::new(move || {
                 reader.run();
+                HeldSource(None)
             })
         }
+    }
+}
+
+/// Events that have been read to their end, and are open.
+struct HeldSource(Option<PerfSource>);
+
+/// Events that are being closed, beside whatever is done meanwhile: the kernel waits for all CPUs some
+/// 30 ms for each tracepoint. Dropping it waits for the end of that.
+#[derive(Debug, Default)]
+pub struct Closing(Option<JoinHandle<()>>);
+
+impl Closing {
+    /// Without a thread of its own, they are closed here.
+    fn new(held: HeldSource) -> Self {
+        Self(held.0.and_then(|source| spawn("culprit-close", move || drop(source)).ok()))
+    }
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        // What it does cannot fail.
+        let _ = self.0.take().map(JoinHandle::join);
     }
 }
 
@@ -508,7 +534,7 @@ pub(crate) struct Crew {
     pub(crate) counts: Arc<Counts>,
     /// To the reader: cgroups that recorded processes have joined.
     pub(crate) joined: Sender<OwnedFd>,
-    pub(crate) stop_reader: Arc<AtomicBool>,
+    pub(crate) stop_reader: Arc<StopSignal>,
     pub(crate) stop_poller: Arc<AtomicBool>,
 }
 
@@ -523,7 +549,7 @@ impl Crew {
         let budget = Arc::new(Budget::new(QUEUED_BYTES));
         let roster = Arc::new(Roster::default());
         let counts = Arc::new(Counts::default());
-        let stop_reader = Arc::new(AtomicBool::new(false));
+        let stop_reader = Arc::new(StopSignal::new());
         Self {
             lines: Lines {
                 out: batches_in,

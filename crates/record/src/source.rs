@@ -37,8 +37,9 @@ pub(crate) trait EventSource: Send {
     /// What samples look like.
     fn shapes(&self) -> EventShapes;
 
-    /// Waits until there is something to read, at most `timeout`.
-    fn wait(&mut self, timeout: Duration) -> io::Result<Ready>;
+    /// Waits until there is something to read or to do, at most `timeout`. `wake` is readable when there is
+    /// something to do.
+    fn wait(&mut self, timeout: Duration, wake: Option<BorrowedFd<'_>>) -> io::Result<Ready>;
 
     /// Appends the unread records of `streams` to `out`, in buffers taken from `spare`.
     fn drain(&mut self, streams: &[Stream], spare: &mut Vec<Vec<u64>>, out: &mut Vec<Chunk>);
@@ -84,7 +85,7 @@ impl EventSource for NoEvents {
         EventShapes::default()
     }
 
-    fn wait(&mut self, timeout: Duration) -> io::Result<Ready> {
+    fn wait(&mut self, timeout: Duration, _: Option<BorrowedFd<'_>>) -> io::Result<Ready> {
         std::thread::sleep(timeout);
         Ok(Ready::Nothing)
     }

@@ -1,15 +1,17 @@
 //! What the kernel lets us record, found by trying.
 //!
 //! A sysctl, a capability, a seccomp profile and the pid namespace all have a say, and no file
-//! sums them up; so each rung is tried with a real event that is closed again at once
-//! ([`Rights::probe`]). Why a rung is missing is then looked up ([`Limits::read`]), and the two
+//! sums them up; so each rung is tried with a real event ([`Rights::probe`]), which is closed when
+//! those of the recording are open ([`Trials`]). Why a rung is missing is then looked up ([`Limits::read`]), and the two
 //! together make sentences that name the value found and the command that lifts it ([`explain`]).
 //! Sources: perf_event_open(2), kernel/events/core.c `perf_event_open`, RECORDING notes 8.2.
 
 mod words;
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use culprit_model::Rung;
 use perf_event_open_sys::bindings as sys;
@@ -34,6 +36,38 @@ pub(crate) struct Rights {
     pub(crate) wakers: Result<WakerPoints, Errno>,
     /// What the kernel can do.
     pub(crate) features: Features,
+    /// The events that were tried.
+    pub(crate) trials: Trials,
+}
+
+/// Events that were opened to see whether they can be; none of them counts anything.
+///
+/// The last event of a tracepoint takes the kernel 20 to 50 ms to close, because it waits for all CPUs. While
+/// the recording has events of the same tracepoints, these are not the last.
+#[derive(Debug, Default)]
+pub(crate) struct Trials(Mutex<Vec<OwnedFd>>);
+
+impl Trials {
+    /// Opens an event to see whether that is allowed.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub(crate) fn open(
+        &self,
+        spec: &EventSpec,
+        features: Features,
+        (scope, cpu): (Scope<'_>, u32),
+    ) -> Result<(), Errno> {
+        let options = AttrOptions { watermark: 1, inherit: false, features };
+        let event = open_event(&mut spec.attr(options), scope, cpu)?;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        Ok(())
+    }
+
+    /// Closes them.
+    pub(crate) fn close(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
 }
 
 /// An error number; kept as such because the words depend on what else is known.
@@ -65,11 +99,9 @@ impl Rights {
     /// Tries every rung on the CPU `cpu`.
     pub(crate) fn probe(cpu: u32) -> Self {
         let features = probe_features(cpu);
-        let options = AttrOptions { watermark: 1, inherit: false, features };
-        let try_open = |spec: &EventSpec, scope: Scope<'_>| -> Result<(), Errno> {
-            open_event(&mut spec.attr(options), scope, cpu)?;
-            Ok(())
-        };
+        let trials = Trials::default();
+        let try_open =
+            |spec: &EventSpec, scope: Scope<'_>| trials.open(spec, features, (scope, cpu));
         let own = Scope::Thread(0);
         let machine = try_open(&trial(Role::SwitchStack, true), Scope::Machine);
         let kernel = try_open(&trial(Role::SwitchStack, true), own);
@@ -77,7 +109,7 @@ impl Rights {
         let wakers = waker_points().map_err(Errno::from).and_then(|points| {
             try_open(&tracepoint_trial(&points.waking), Scope::Machine).map(|()| points)
         });
-        Self { machine, kernel, user, wakers, features }
+        Self { machine, kernel, user, wakers, features, trials }
     }
 
     /// These rights without those that only a rung above `highest` needs.

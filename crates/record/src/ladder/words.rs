@@ -123,6 +123,7 @@ fn way_out(errno: Errno, limits: Limits, needed: i32) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::attr::Features;
+    use crate::ladder::Trials;
 
     fn rights(user: i32, kernel: i32, machine: i32) -> Rights {
         let answer = |errno| if errno == 0 { Ok(()) } else { Err(Errno(errno)) };
@@ -132,6 +133,7 @@ mod tests {
             user: answer(user),
             wakers: Err(Errno(libc::EACCES)),
             features: Features::default(),
+            trials: Trials::default(),
         }
     }
 
