@@ -2,7 +2,7 @@
 
 use crate::evidence::{Evidence, Family};
 use crate::kernel_calls::{KernelCalls, MIN_LOOKS, of_cpu};
-use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity};
+use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 use crate::settle::MIN_SHARE;
 
 /// The rule.
@@ -34,7 +34,18 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     ],
     check: "culprit record -o fixed.culprit -- CMD; the cost of `signal-storm` in `culprit findings \
             fixed.culprit` must be smaller than before",
-    thresholds: &[MIN_LOOKS, of_cpu(MIN_OF_CPU)],
+    thresholds: &[
+        MIN_LOOKS,
+        of_cpu(MIN_OF_CPU),
+        Threshold {
+            what: "share of the time in signals from which calls that protect pages count, too",
+            value: BY_FAULTS,
+            unit: "share",
+            reason: "A collector that protects pages has faults and little else in its signals. Below a \
+                     quarter, other signals are what costs.",
+            source: "definition",
+        },
+    ],
 };
 
 const CALLS: KernelCalls = KernelCalls {
