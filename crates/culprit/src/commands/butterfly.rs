@@ -38,7 +38,13 @@ pub(crate) fn focused(
     load: fn(&RecordingsArg, &FilterArgs, &Output) -> Result<load::View, Failure>,
     output: &Output,
 ) -> Result<(load::View, NameId), Failure> {
-    let view = load(&args.recording, &args.filter, output)?;
+    let is_file = |path: &str| std::path::Path::new(path).is_file();
+    let view = load(&args.recording, &args.filter, output).map_err(|failure| {
+        match is_file(&args.function) {
+            true => failure.hint("the function comes first, then the recording"),
+            false => failure,
+        }
+    })?;
     let (focus, others) = views::focus(&view.tree, view.rows(), &args.function)?;
     if !others.is_empty() {
         let name = view.tree.names().text(focus);

@@ -186,8 +186,8 @@ pub(crate) fn own_code_times(
     times
 }
 
-/// For each function that is not the program's own, the one of the program's own code that most of its time
-/// passed for: who a wait in the C library belongs to.
+/// For each function that is not the program's own, the one of the program's own code that more than half of its
+/// time passed for: who a wait in the C library belongs to.
 #[derive(Debug, Default)]
 pub(crate) struct CalledFrom(BTreeMap<NameId, Text>);
 
@@ -197,15 +197,20 @@ impl CalledFrom {
         let names = tree.names();
         origins.retain(|name, _| !name.ends_with("!?"));
         let mut values: BTreeMap<NameId, BTreeMap<NameId, u64>> = BTreeMap::new();
+        let mut wholes: BTreeMap<NameId, u64> = BTreeMap::new();
         for PlacedTime { holder, nearest, origin, value } in placed_times(tree, &origins) {
+            *wholes.entry(holder).or_default() += value;
             if holder != nearest && origin == CodeOrigin::Own {
                 *values.entry(holder).or_default().entry(nearest).or_default() += value;
             }
         }
-        let most = |callers: BTreeMap<NameId, u64>| {
-            callers.into_iter().max_by_key(|(_, value)| *value).map(|(caller, _)| caller)
+        let most = |name: NameId, callers: BTreeMap<NameId, u64>| {
+            let whole = wholes.get(&name).copied().unwrap_or_default();
+            let found = callers.into_iter().max_by_key(|(_, value)| *value)?;
+            (found.1 > whole / 2).then_some(found.0)
         };
-        let callers = values.into_iter().filter_map(|(name, callers)| Some((name, most(callers)?)));
+        let callers =
+            values.into_iter().filter_map(|(name, callers)| Some((name, most(name, callers)?)));
         Self(callers.map(|(name, caller)| (name, names.text(caller).clone())).collect())
     }
 

@@ -243,7 +243,7 @@ fn joined(outer: Option<WaitKind>, inner: Option<WaitKind>) -> Option<WaitKind> 
 
 /// The families that a stack keeps across an exception or a call back into user code: being
 /// inside the linker, the resolver, a library's connect or receive, a scheduler's idle part, the program itself,
-/// a pause, the start of a thread, the import of a module, an event loop's callback, the slow way through a lock
+/// a pause, the begin of a program, the start of a thread, the import of a module, an event loop's callback, the slow way through a lock
 /// or the look for the time zone is true for everything below it.
 fn user_part(families: Families) -> Families {
     const KEPT: Families = Families::of(Family::Link)
@@ -255,6 +255,7 @@ fn user_part(families: Families) -> Families {
         .with(Families::of(Family::Pause))
         .with(Families::of(Family::Receives))
         .with(Families::of(Family::StartsThread))
+        .with(Families::of(Family::Start))
         .with(Families::of(Family::Imports))
         .with(Families::of(Family::EventCallback))
         .with(Families::of(Family::TaskLock));

@@ -23,6 +23,12 @@ const MOSTLY: f64 = 0.85;
 /// Share of the time in pauses that must be in pauses of one length for them to be a fixed delay.
 const ONE_LENGTH: f64 = 0.5;
 
+/// Share of the pauses in which other threads work, below which it is not worth a word.
+const ALONE: f64 = 0.02;
+
+/// The same, from which the others' work is more than what a runtime does beside a program.
+const BUSY: f64 = 0.20;
+
 /// How far pauses may be from a length to be of it, as a share.
 const ALIKE: f64 = 0.02;
 
@@ -79,6 +85,14 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             source: "a scheduler, a paced sender and a daemon of 4 s each: 0.93 to 1.0",
         },
         Threshold {
+            what: "share of the pauses in which other threads work, from which the severity is low at most",
+            value: BUSY,
+            unit: "share",
+            reason: "The first thread of a server often sleeps as long as the server is to run. Compilers \
+                     and collectors of runtimes work less than this beside a program that pauses.",
+            source: "definition",
+        },
+        Threshold {
             what: "share of the pause time in pauses of one length (within 2 %), below which they \
                    are `info`",
             value: ONE_LENGTH,
@@ -129,10 +143,23 @@ fn pause(evidence: &Evidence<'_>, t: Tally<Text>, pauses: f64) -> Claim {
     let who = tally::named_by_time(evidence, threads);
     let waits = evidence.waits(&t.segments).len();
     let whole = evidence.chain.whole;
-    let title = format!(
-        "idle for {COST} of {whole}: `{}` in {who} waits for a timer; no other thread works",
-        t.key
-    );
+    let worked = t
+        .segments
+        .iter()
+        .map(|s| evidence.work.during(evidence.chain.segment(*s), 1))
+        .sum::<Nanos>();
+    let is_alone = worked.share_of(t.total) < ALONE;
+    let title = if is_alone {
+        format!(
+            "idle for {COST} of {whole}: `{}` in {who} waits for a timer; no other thread works",
+            t.key
+        )
+    } else {
+        format!(
+            "`{}` in {who} waits for a timer for {COST} of {whole}; other threads work for {worked} of that",
+            t.key
+        )
+    };
     let likely = |s: &SegmentId| {
         PauseEnd::of(evidence.of_segment(evidence.chain.segment(*s))) == PauseEnd::Likely
     };
@@ -152,13 +179,28 @@ fn pause(evidence: &Evidence<'_>, t: Tally<Text>, pauses: f64) -> Claim {
         None if awaited => followed_files::reason_and_fix(evidence),
         None => Default::default(),
     };
-    let at_most = if wanted.is_some() { Severity::Info } else { Severity::High };
+    let at_most = match wanted {
+        Some(_) => Severity::Info,
+        // They may be what the program is for, and the pause how long it is to run.
+        None if worked.share_of(t.total) >= BUSY => Severity::Low,
+        None => Severity::High,
+    };
     let mut claim = Claim::new(&DOC, title, t.segments)
         .at(Site::Work)
         .saying(why, fix)
         .sure(0.9)
-        .time("time waiting for timers while no thread works", t.total)
+        .time(
+            if is_alone {
+                "time waiting for timers while no thread works"
+            } else {
+                "time waiting for timers"
+            },
+            t.total,
+        )
         .fact("waits", waits as f64, "count");
+    if !is_alone {
+        claim = claim.time("of that, time in which other threads work", worked);
+    }
     claim.confidence.lower(
         "the recording does not show what ended some waits: a timer, or something outside",
         1.0 - UNSEEN_DOUBT * unseen,
@@ -278,6 +320,34 @@ mod tests {
             "{}",
             found.title
         );
+    }
+
+    #[test]
+    fn a_pause_in_which_others_work_says_so() {
+        let found = |step_ms: u64| {
+            let mut scene = Scene::default();
+            let main = scene.program("server", None, 0);
+            scene.run(main, 500, Cause::CpuUser, "main;work");
+            let process = scene.recording.thread(main).process;
+            let worker = scene.thread(process, "pool", 500);
+            for _ in 0..10 {
+                scene.run(worker, step_ms, Cause::CpuUser, "serve;price");
+                scene.wait(
+                    worker,
+                    100 - step_ms,
+                    Cause::Lock,
+                    "serve;k:futex_do_wait",
+                    End::Unknown,
+                );
+            }
+            scene.wait(main, 1000, Cause::Sleep, NAP, End::Timer);
+            first(&scene.done(), "idle-await").expect("found")
+        };
+        let busy = found(30);
+        let says = "waits for a timer for 1.00 s of 1.50 s; other threads work for 300 ms of that";
+        assert!(busy.title.ends_with(says), "{}", busy.title);
+        assert_eq!(busy.severity, Severity::Low);
+        assert!(found(1).title.ends_with("no other thread works"));
     }
 
     #[test]

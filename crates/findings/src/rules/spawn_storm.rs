@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Cause, Interval, Nanos, ProcessId, StackId, Text, ThreadId};
+use culprit_model::{
+    Cause, Interval, MarkKind, Nanos, ProcessId, Recording, StackId, Text, ThreadId, Time,
+};
 
 use crate::evidence::chores::Chore;
 use crate::evidence::{Evidence, Family, Segment, SegmentId};
@@ -77,6 +79,7 @@ impl Rule for SpawnStorm {
         if short.len() < MIN_CHILDREN {
             return Vec::new();
         }
+        let executed = first_executed(evidence.recording);
         let segments = evidence.segments(|s, i| {
             let is_short = |thread| short.contains(&evidence.process(thread));
             // No thread's time fills the wait before a child's first instruction. What lasts longer than a
@@ -84,7 +87,7 @@ impl Rule for SpawnStorm {
             let unborn = matches!(i.cause, Cause::Child | Cause::Pipe)
                 && s.length <= SHORT_CPU
                 && i.waker.is_some_and(is_short);
-            let costs = is_running_cost(i.cause) && !is_own_work(evidence, i);
+            let costs = is_running_cost(i.cause) && !is_own_work(evidence, &executed, i);
             (is_short(i.thread) && costs) || is_forking(evidence, i) || unborn
         });
         if segments.is_empty() { Vec::new() } else { vec![told(evidence, &short, segments)] }
@@ -117,11 +120,34 @@ pub(super) fn is_running_cost(cause: Cause) -> bool {
         || matches!(cause, Cause::Fault | Cause::Disk | Cause::Memory)
 }
 
+/// When each process first executed a program.
+fn first_executed(recording: &Recording) -> BTreeMap<ProcessId, Time> {
+    let mut first = BTreeMap::new();
+    for mark in recording.marks.iter().filter(|mark| mark.kind == MarkKind::Exec) {
+        let time = first.entry(mark.process).or_insert(mark.time);
+        *time = mark.time.min(*time);
+    }
+    first
+}
+
 /// True for what a process does in functions of its own program, after it was started and before it ends:
 /// that is work, which other findings tell.
-fn is_own_work(evidence: &Evidence<'_>, interval: &Interval) -> bool {
+fn is_own_work(
+    evidence: &Evidence<'_>,
+    executed: &BTreeMap<ProcessId, Time>,
+    interval: &Interval,
+) -> bool {
     let own = evidence.chores.application(interval.stack);
-    own.is_some_and(|frame| evidence.chores.is_application(frame)) && !is_start(evidence, interval)
+    let is_named = own.is_some_and(|frame| evidence.chores.is_application(frame));
+    // A stripped program works in functions without names, below what starts it. Before it is executed, the
+    // stack is its parent's; an interpreter without names starts in such functions, too.
+    let is_in_program = || {
+        let begun = executed.get(&evidence.process(interval.thread));
+        begun.is_some_and(|begun| interval.start >= *begun)
+            && evidence.stacks.in_family(interval.stack, Family::Start)
+            && !evidence.chores.is_interpreted(interval.stack)
+    };
+    (is_named || is_in_program()) && !is_start(evidence, interval)
 }
 
 /// True for what starts or ends a process, and for what makes its code ready to run, modules' own code included.
@@ -172,7 +198,7 @@ fn told(evidence: &Evidence<'_>, short: &BTreeSet<ProcessId>, segments: Vec<Segm
     let places = places(evidence, short, &claim.segments);
     claim
         .time("spent on loading modules and compiling code", modules)
-        .time("spent in code without names, or before main", own)
+        .time("spent before main, or in an interpreter without names", own)
         .pointing(places)
 }
 
@@ -224,9 +250,14 @@ fn part_of(evidence: &Evidence<'_>, segment: &Segment) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use crate::scene::{End, MS, Scene, first};
-    use culprit_model::{Cause, Recording};
+    use culprit_model::{Cause, Mark, MarkKind, Recording};
 
     fn spawned(children: u64, each_ms: u64) -> Recording {
+        working(children, each_ms, "main;eval")
+    }
+
+    /// Children that work at this stack.
+    fn working(children: u64, each_ms: u64, stack: &str) -> Recording {
         let mut scene = Scene::default();
         let shell = scene.program("sh", None, 0);
         for _ in 0..children {
@@ -250,7 +281,15 @@ mod tests {
                 Cause::CpuUser,
                 "ld-linux-x86-64.so.2!dl_main;ld-linux-x86-64.so.2!do_lookup_x",
             );
-            scene.run(child, each_ms, Cause::CpuUser, "main;eval");
+            scene.run(child, each_ms, Cause::CpuUser, stack);
+            let process = scene.recording.thread(child).process;
+            scene.recording.marks.push(Mark {
+                time: scene.recording.process(process).start,
+                kind: MarkKind::Exec,
+                process,
+                thread: Some(child),
+                text: "/bin/expr".into(),
+            });
             let wait = "main;libc.so.6!wait4;k:do_wait";
             scene.wait(shell, each_ms + 2, Cause::Child, wait, End::By(child));
         }
@@ -270,6 +309,16 @@ mod tests {
         assert_eq!(ms("in run-time linking"), Some(50.0));
         assert_eq!((&*found.at[0].process, &*found.at[0].function), ("sh (100)", "run_all"));
         assert!(!found.at.iter().any(|at| &*at.function == "eval"), "{:?}", found.at);
+    }
+
+    #[test]
+    fn a_stripped_program_works_below_what_starts_it() {
+        let below = "expr!?;libc.so.6!__libc_start_main;expr!?;expr!?";
+        let found = first(&working(50, 2, below), "spawn-storm").expect("found");
+        assert_eq!(found.cost.0, 150 * MS, "its own work is told elsewhere");
+        // Nothing tells whether the program has begun.
+        let found = first(&working(50, 2, "expr!?;expr!?"), "spawn-storm").expect("found");
+        assert_eq!(found.cost.0, 250 * MS);
     }
 
     #[test]
