@@ -11,7 +11,9 @@ use culprit_engine::losses;
 use culprit_engine::run_time::RunTime;
 use culprit_engine::wakers::CommandPath;
 use culprit_findings::Report;
-use culprit_model::{CostColumns, Filter, Finding, Metric, Nanos, Recording, Where, main_metric};
+use culprit_model::{
+    CostColumns, Filter, Finding, LossKind, Metric, Nanos, Recording, Where, main_metric,
+};
 use culprit_recording::Opened;
 
 use crate::args::{FilterArgs, RecordingsArg};
@@ -263,7 +265,19 @@ impl View {
     pub(crate) fn head(&self, output: &Output) -> String {
         let groups =
             self.fleet.as_ref().map(|facts| groups_text(facts, self.tree.metric(), output));
-        Basis::line(&self.heading(), output) + &groups.unwrap_or_default()
+        Basis::line(&self.heading(), output) + self.blind_line() + &groups.unwrap_or_default()
+    }
+
+    /// What to look at where nobody knows who ended waits, so that run time stops at them.
+    fn blind_line(&self) -> &'static str {
+        let losses = &self.recording.losses;
+        let is_blind = losses.iter().any(|loss| loss.kind == LossKind::WakersMissing);
+        match self.tree.metric() {
+            Metric::Run if is_blind => {
+                "Who ended a wait was not recorded, so the work behind waits is missing: `--metric cpu` shows it.\n"
+            }
+            _ => "",
+        }
     }
 }
 

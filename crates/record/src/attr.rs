@@ -47,6 +47,17 @@ impl Stream {
     pub(crate) const fn identified(self) -> bool {
         matches!(self, Self::Samples | Self::Probes)
     }
+
+    /// What its ring holds, in a word.
+    pub(crate) const fn holds(self) -> &'static str {
+        match self {
+            Self::Maps => "mappings",
+            Self::Samples => "samples",
+            Self::Stacks => "stacks",
+            Self::Accounting => "switches",
+            Self::Probes => "probes",
+        }
+    }
 }
 
 /// What an event is for; the handler of its records is chosen by this.

@@ -302,7 +302,8 @@ impl Worker {
             match decode(&chunk.words, head, chunk.stream, shapes) {
                 Err(_) => {
                     let time = handler.time(head.time);
-                    handler.ledger.at(LossKind::RecordsMalformed, "", 1, time);
+                    let ring = format!("in the ring of {}", chunk.stream.holds());
+                    handler.ledger.at(LossKind::RecordsMalformed, &ring, 1, time);
                 }
                 Ok(record) => {
                     count_lost(handler, &record.body, chunk.stream, chunk.cpu, record.time);
