@@ -145,16 +145,19 @@ impl Naming {
         }
     }
 
-    /// The text with the names that stand for those of the rule.
+    /// The text with the names that stand for those of the rule. One name stands for one function: of two, the
+    /// second keeps its own, as in `load app.py:31` takes so long, most of it in `libc.so.6!memcpy`.
     pub(crate) fn apply(&self, text: &str) -> String {
         let mut named = String::with_capacity(text.len());
         let mut rest = String::new();
+        let mut used: BTreeMap<&str, &str> = BTreeMap::new();
         for (at, part) in text.split('`').enumerate() {
             if at > 0 {
                 named.push('`');
             }
             named.push_str(&std::mem::take(&mut rest));
             let label = self.labels.get(part).filter(|_| at % 2 == 1);
+            let label = label.filter(|label| *used.entry(&label.name).or_insert(part) == part);
             named.push_str(label.map_or(part, |label| &label.name));
             rest = label.map(Label::rest).unwrap_or_default();
         }
