@@ -20,6 +20,9 @@ use crate::wildcard::fits;
 /// More files than this are not included: a file that includes itself twice is 2^depth files.
 const MOST_FILES: usize = 1_000;
 
+/// The define of the profile that is the repository.
+const REPOSITORY: &str = "repository";
+
 /// Puts included files in the places of the keys that name them.
 pub(crate) fn follow(
     includes: &Includes,
@@ -35,11 +38,13 @@ pub(crate) fn follow(
         };
         entry.path.len() == 3 && named(0, "remote") && named(2, "url")
     });
+    let repository = defines.iter().find(|one| one.name == REPOSITORY);
+    let repository = repository.and_then(|one| one.values.first().cloned());
     let follower = Follower {
         includes,
         root,
         home: request.variable("HOME").map(|home| home.expose().to_owned()),
-        folder: root.resolved(".git"),
+        folder: repository.as_deref().and_then(|path| root.resolved(path)),
         urls: remotes.map(|entry| entry.value.expose().to_owned()).collect(),
     };
     let mut collected = Collected { loaded: Vec::new(), parts: Vec::new(), defines };
@@ -165,7 +170,7 @@ impl Follower<'_> {
             "hasconfig" => "no remote repository has such an address".to_owned(),
             _ => match &self.folder {
                 Some(folder) => format!("the repository is `{}`", folder.display()),
-                None => "the root has no repository".to_owned(),
+                None => "the folder is in no repository".to_owned(),
             },
         };
         (!holds).then(|| format!("`{condition}` does not hold: {actual}"))
@@ -194,7 +199,7 @@ impl Follower<'_> {
 
     /// The branch that is checked out.
     fn branch(&self) -> Option<String> {
-        let read = self.root.read(Path::new(".git/HEAD"));
+        let read = self.root.read(&self.folder.as_ref()?.join("HEAD"));
         let text = String::from_utf8(read.bytes?).ok()?;
         text.strip_prefix("ref: refs/heads/").map(|branch| branch.trim().to_owned())
     }

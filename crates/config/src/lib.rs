@@ -36,6 +36,7 @@ mod provenance;
 mod python;
 mod readers;
 mod replace;
+mod repository;
 mod resolve;
 mod reveal;
 mod roles;
@@ -78,7 +79,7 @@ pub use profile::{
     ActivatedBy, Asks, BuilderClass, Builders, Cascade, Case, Counted, Define, Dialect, DropIns,
     Element, Fills, Formats, FromEnvironment, Ignored, InVariable, Includes, Keys, LaunchProfiles,
     Layer, ListStyle, Needs, OnlyFor, OnlyIf, Patches, Prefix, Profile, ProfileError,
-    PythonClasses, PythonModule, Replaces, RuleDefault, TreeLayer, stock_profiles,
+    PythonClasses, PythonModule, Replaces, Repository, RuleDefault, TreeLayer, stock_profiles,
 };
 pub use provenance::{
     Assignment, Certainty, Condition, ConditionResult, Effective, Op, Outcome, Source, SourceKind,

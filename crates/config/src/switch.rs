@@ -12,6 +12,9 @@ use crate::value::Raw;
 /// Values that say no, as git has them.
 const NO: [&str; 5] = ["", "0", "false", "no", "off"];
 
+/// How a reason starts that is about the value of a variable; its name follows.
+pub(crate) const OF_VARIABLE: &str = "the value of the variable `";
+
 /// Marks what does not count, and replaces names of variables by what they hold.
 pub(crate) fn apply(
     profile: &Profile,
@@ -100,13 +103,12 @@ fn take_variables(
         let format = is("__name").then(|| format_beside(path, &entries)).flatten();
         let Some(values) = of_format(format.as_deref(), value) else {
             loaded.source.state = SourceState::Unparsable;
-            loaded.source.why =
-                format!("the value of the variable `{shown}` is not of its `__format`");
+            loaded.source.why = format!("{OF_VARIABLE}{shown}` is not of its `__format`");
             continue;
         };
         for (rest, value, null) in values {
             let of = places.get(name).map(|place| format!(" of {place}")).unwrap_or_default();
-            let why = format!("the value of the variable `{shown}`{of}");
+            let why = format!("{OF_VARIABLE}{shown}`{of}");
             verdicts.insert(taken.len(), (Outcome::Won, why));
             written.insert(taken.len(), name.to_owned());
             let path = path.iter().chain(&rest).cloned().collect();

@@ -2,15 +2,18 @@
 
 use crate::profile::{Counted, InVariable};
 use crate::provenance::{Source, SourceKind, SourceState};
-use crate::readers::{Contents, Entry, git_key, read};
+use crate::readers::{Contents, Entry, Segment, git_key, read};
 use crate::sources::state_of;
 use crate::value::Raw;
+
+/// How the name of a source starts that is one variable.
+pub(crate) const IN_VARIABLE: &str = "variable ";
 
 /// A source that one variable is.
 fn source(layer: &str, name: &str) -> Source {
     Source {
         kind: SourceKind::ProcessEnvironment,
-        name: format!("variable {name}"),
+        name: format!("{IN_VARIABLE}{name}"),
         layer: layer.to_owned(),
         state: SourceState::Read,
         why: String::new(),
@@ -41,6 +44,39 @@ pub(crate) fn document(
         Contents::default()
     });
     Some((source, contents))
+}
+
+/// The system properties of Java among the options that a variable holds: `-Dkey=value`; none if it has none.
+pub(crate) fn properties(
+    layer: &str,
+    name: &str,
+    variables: &[(String, Raw)],
+) -> Option<(Source, Contents)> {
+    let options = options(value_of(variables, name)?.expose());
+    let properties = options.iter().filter_map(|one| one.strip_prefix("-D"));
+    let entry = |one: &str| {
+        let (key, value) = one.split_once('=').unwrap_or((one, ""));
+        Entry::unplaced(vec![Segment::Name(key.to_owned())], Raw::new(value))
+    };
+    let entries: Vec<Entry> = properties.map(entry).collect();
+    let contents = Contents { entries, ..Contents::default() };
+    (!contents.entries.is_empty()).then(|| (source(layer, name), contents))
+}
+
+/// The words of a text; quotes hold one together.
+fn options(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    for c in text.chars() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            None if matches!(c, '"' | '\'') => quote = Some(c),
+            None if c.is_whitespace() => words.push(std::mem::take(&mut word)),
+            _ => word.push(c),
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 /// More pairs than this are a slip of the count.

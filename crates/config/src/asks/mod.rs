@@ -2,10 +2,12 @@
 //!
 //! The code is searched, and not run: [`patterns`] finds the names in the text of a file.
 
+mod comments;
 mod constants;
 mod patterns;
 
-pub(crate) use patterns::{ANY, without_comments};
+pub(crate) use comments::without_comments;
+pub(crate) use patterns::ANY;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,7 +42,13 @@ pub(crate) fn sources(asks: &Asks, (index, layer): (usize, &Layer), root: &Root)
     let found = sources.filter_map(|file| source((asks, start), &layer.name, file, &constants));
     let loaded =
         |(held, verdicts, written)| Loaded { verdicts, written, ..Loaded::new(index, held) };
-    found.map(loaded).collect()
+    let mut loaded: Vec<Loaded> = found.map(loaded).collect();
+    let variables = texts.iter().flat_map(|text| patterns::variables(asks, text));
+    let variables = variables.map(|name| (name, String::new()));
+    if let Some(first) = loaded.first_mut() {
+        first.asked.extend(variables);
+    }
+    loaded
 }
 
 /// A file of code.
@@ -102,6 +110,9 @@ pub(crate) const NO_DEFAULT: &str = "the code asks for it here, and has no defau
 /// What is said of a key without which the program does not start.
 pub(crate) const REQUIRED: &str = "the code needs it here, and has no default";
 
+/// What is said of a default that the code also takes for an empty text.
+pub(crate) const FOR_EMPTY: &str = "the code takes it for an empty text, too";
+
 /// A file that asks for variables; none if it asks for none.
 fn source(
     (asks, start): (&Asks, &str),
@@ -113,13 +124,16 @@ fn source(
         (Contents::default(), BTreeMap::new(), BTreeMap::new());
     for asked in patterns::asked(asks, (index, &file.text), constants) {
         let why = match asked.default {
-            Fallback::Literal(_) => None,
+            Fallback::Literal(_) | Fallback::ForEmpty(_) => None,
             Fallback::None if asked.is_group() => Some("the code asks for the group here"),
             Fallback::None if asked.is_required => Some(REQUIRED),
             Fallback::None => Some(NO_DEFAULT),
             Fallback::Made => Some("the code asks for it here; without a value, code makes one"),
         };
         let verdict = match asked.name.starts_with(start) {
+            true if matches!(asked.default, Fallback::ForEmpty(_)) => {
+                Some((Outcome::Won, FOR_EMPTY.to_owned()))
+            }
             true => why.map(|why| (Outcome::Requested, why.to_owned())),
             false => Some((
                 Outcome::WrongPrefix,

@@ -33,6 +33,8 @@ pub(super) enum Fallback<'a> {
     None,
     /// A literal.
     Literal(&'a str),
+    /// A literal that also stands for an empty text.
+    ForEmpty(&'a str),
     /// What other code makes.
     Made,
 }
@@ -63,55 +65,13 @@ impl Asked<'_> {
     pub(super) fn entry(&self) -> Entry {
         let path = vec![Segment::Name(self.name.clone())];
         let (op, text) = match self.default {
-            Fallback::Literal(text) => (Op::Set, text),
+            Fallback::Literal(text) | Fallback::ForEmpty(text) => (Op::Set, text),
             Fallback::None | Fallback::Made => (Op::Inherit, ""),
         };
         let null = op == Op::Inherit;
         let entry = Entry::unplaced(path, Raw::new(text));
         Entry { op, at: self.at, end_line: self.at.line, null, ..entry }
     }
-}
-
-/// A text with spaces in place of its comments, so that all places stay. A comment sign in a string is none.
-pub(crate) fn without_comments(text: &str) -> String {
-    let mut code = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(['/', '"', '\'', '`']) {
-        code.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let end_of = |start: usize, end: &str| rest[start..].find(end).map(|at| start + at);
-        let (end, is_comment) = match rest.as_bytes() {
-            [b'/', b'/', ..] => (end_of(2, "\n"), true),
-            [b'/', b'*', ..] => (end_of(2, "*/").map(|at| at + 2), true),
-            [b'/', ..] => (Some(1), false),
-            [quote, ..] => (Some(string(rest, *quote)), false),
-            [] => (None, false),
-        };
-        let (part, after) = rest.split_at(end.unwrap_or(rest.len()));
-        match is_comment {
-            true => code.extend(part.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' })),
-            false => code.push_str(part),
-        }
-        rest = after;
-    }
-    code.push_str(rest);
-    code
-}
-
-/// Where the string at the start of a text ends. One that its line does not end is a lone quote, in a pattern or
-/// in text of a page.
-fn string(text: &str, quote: u8) -> usize {
-    let mut is_escaped = false;
-    for (at, byte) in text.bytes().enumerate().skip(1) {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = true,
-            b'\n' if quote != b'`' => return 1,
-            _ if byte == quote => return at + 1,
-            _ => {}
-        }
-    }
-    1
 }
 
 /// A place, a name, its default, and how much of the name's start the code does not write.
@@ -187,6 +147,12 @@ pub(super) fn asked<'a>(
         }
     }
     asked
+}
+
+/// The variables that a text without comments takes from the environment alone.
+pub(super) fn variables(asks: &Asks, text: &str) -> Vec<String> {
+    let places = asks.variables.iter().flat_map(|word| behind(word, text));
+    places.filter_map(|(_, rest)| Some(name(asks, rest)?.0.to_owned())).collect()
 }
 
 /// The keys of a group whose name ends at a text, or the one key that is taken from it right there.
@@ -291,7 +257,7 @@ fn aliases(object: &str, text: &str) -> BTreeSet<String> {
         items
             .filter_map(|item| {
                 let mut words = item.split([' ', ':', '\n', '\t']).filter(|word| !word.is_empty());
-                (words.next()? == member).then(|| words.last().unwrap_or(member))
+                (words.next()? == member).then(|| words.next_back().unwrap_or(member))
             })
             .next()
             .filter(is_name)
@@ -361,8 +327,10 @@ fn default<'a>(asks: &Asks, is_call: bool, rest: &'a str) -> Fallback<'a> {
     if let Some(next) = argument(rest).filter(|_| is_call) {
         return of_text(next);
     }
-    let sign =
-        |rest: &'a str| asks.defaults.iter().find_map(|word| rest.strip_prefix(word.as_str()));
+    let signs = |rest: &'a str| {
+        asks.defaults.iter().find_map(|word| Some((word, rest.strip_prefix(word.as_str())?)))
+    };
+    let sign = |rest: &'a str| signs(rest).map(|(_, rest)| rest);
     if let Some(end) = &asks.default_end {
         let Some(rest) = sign(rest) else { return Fallback::None };
         let Some(at) = rest.find(end.as_str()) else { return Fallback::Made };
@@ -370,7 +338,11 @@ fn default<'a>(asks: &Asks, is_call: bool, rest: &'a str) -> Fallback<'a> {
         return if text.contains(['$', '\n']) { Fallback::Made } else { Fallback::Literal(text) };
     }
     let closes = |c: char| matches!(c, '\'' | '"' | '`' | ']') || is_call && c == ')';
-    sign(rest.trim_start_matches(closes).trim_start()).map_or(Fallback::None, of_text)
+    let found = signs(rest.trim_start_matches(closes).trim_start());
+    match found.map(|(word, rest)| (asks.empty_defaults.contains(word), of_text(rest))) {
+        Some((true, Fallback::Literal(text))) => Fallback::ForEmpty(text),
+        found => found.map_or(Fallback::None, |(_, default)| default),
+    }
 }
 
 /// The last argument behind a name that a quote ends; none if the name is the last one.
@@ -415,6 +387,7 @@ fn literal(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::asks::comments::without_comments;
 
     /// What the code of a profile asks for: names, defaults and lines.
     fn rows(profile: &str, text: &str) -> Vec<(String, Option<String>, u32)> {
@@ -425,7 +398,7 @@ mod tests {
         let constants = Constants::new(std::slice::from_ref(&text));
         let default = |default: Fallback<'_>| match default {
             Fallback::None => None,
-            Fallback::Literal(text) => Some(text.to_owned()),
+            Fallback::Literal(text) | Fallback::ForEmpty(text) => Some(text.to_owned()),
             Fallback::Made => Some("...".to_owned()),
         };
         let row = |one: Asked<'_>| (one.name, default(one.default), one.at.line);
@@ -455,19 +428,6 @@ mod tests {
 
     fn row(name: &str, default: Option<&str>, line: u32) -> (String, Option<String>, u32) {
         (name.to_owned(), default.map(str::to_owned), line)
-    }
-
-    #[test]
-    fn comments_become_spaces_and_strings_stay() {
-        for (text, code) in [
-            ("a // é\nb /* x\ny */ c", "a      \nb     \n     c"),
-            ("f(\"http://x\") // y", "f(\"http://x\")     "),
-            ("'/*' + `//\n//` + \"\\\"//\"", "'/*' + `//\n//` + \"\\\"//\""),
-            ("don't // y\n'a'", "don't     \n'a'"),
-            ("a / b /* open", "a / b        "),
-        ] {
-            assert_eq!(without_comments(text), code, "{text}");
-        }
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub struct Asks {
     /// How keys start whose other part stands behind a word, by the word.
     #[serde(default)]
     pub below: BTreeMap<String, String>,
+    /// What stands right before the name of a variable that code takes from the environment alone, and not as a key.
+    #[serde(default)]
+    pub variables: Vec<String>,
     /// What stands right before the name of a group of keys.
     #[serde(default)]
     pub groups: Vec<String>,
@@ -59,6 +62,9 @@ pub struct Asks {
     /// What stands between a name and its default, such as `||`.
     #[serde(default)]
     pub defaults: Vec<String>,
+    /// The signs of these behind which the default also stands for an empty text.
+    #[serde(default)]
+    pub empty_defaults: Vec<String>,
     /// What ends a default; none: a default is a literal.
     pub default_end: Option<String>,
     /// How names must start: code gets no value for others.
@@ -120,6 +126,16 @@ pub struct OnlyFor {
     pub define: String,
     /// The values, compared without case.
     pub values: Vec<String>,
+}
+
+/// A folder of the repository of git that a folder belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Repository {
+    /// That of the work tree.
+    Own,
+    /// The one that all work trees share.
+    Shared,
 }
 
 /// An element of a file in XML.

@@ -14,7 +14,7 @@ use crate::readers::Format;
 pub use markup::{BuilderClass, Builders, Patches, RuleDefault, TreeLayer};
 pub use mechanism::{
     Asks, Cascade, Counted, DropIns, Element, Fills, Formats, Ignored, InVariable, Includes,
-    LaunchProfiles, Needs, OnlyFor, OnlyIf, PythonClasses, PythonModule, Replaces,
+    LaunchProfiles, Needs, OnlyFor, OnlyIf, PythonClasses, PythonModule, Replaces, Repository,
 };
 pub use stock::stock_profiles;
 
@@ -92,6 +92,9 @@ pub struct Keys {
     /// Keys that the framework itself reads, those that are written most often.
     #[serde(default)]
     pub known: Vec<String>,
+    /// Variables that the framework itself reads, and that set no key which files name.
+    #[serde(default)]
+    pub variables: Vec<String>,
 }
 
 impl Default for Keys {
@@ -104,6 +107,7 @@ impl Default for Keys {
             replaces: Replaces::default(),
             first: Vec::new(),
             known: Vec::new(),
+            variables: Vec::new(),
         }
     }
 }
@@ -125,6 +129,8 @@ pub struct Define {
     pub key: Option<String>,
     /// An element of a file in XML that sets it, where no variable does.
     pub element: Option<Element>,
+    /// The folder of git's repository that it is, where no variable sets it.
+    pub repository: Option<Repository>,
     /// What it is where nothing sets it; none: files that need it are not looked for.
     pub default: Option<String>,
     /// The only values that programs know; empty: any.
@@ -142,6 +148,15 @@ pub struct Define {
     /// one is below the root.
     #[serde(default)]
     pub path: bool,
+}
+
+impl Define {
+    /// Whether a value counts: a program that knows some values alone takes another one for none.
+    pub(crate) fn knows(&self, value: &str) -> bool {
+        let is_known =
+            self.values.is_empty() || self.values.iter().any(|known| known == value.trim());
+        is_known && !value.is_empty()
+    }
 }
 
 /// A start of variable names, and what stands in its place in the key.
@@ -218,6 +233,9 @@ pub struct Layer {
     /// Whether `$NAME` in its values stands for a variable, or for a value of these layers.
     #[serde(default)]
     pub expands: bool,
+    /// Packages with which it does so, where package.json names one.
+    #[serde(default)]
+    pub expands_with: Vec<String>,
     /// Code of the project that asks for variables, instead of files.
     pub asks: Option<Asks>,
 }

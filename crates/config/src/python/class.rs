@@ -3,6 +3,7 @@
 use super::dotenv::Variables;
 use super::expression::{Scope, Value, called, dotted, is_name, split_all, split_symbol};
 use super::tokens::{Statement, Token};
+use super::values::UNDECODED;
 use crate::position::Position;
 
 /// A class as it is written.
@@ -184,7 +185,14 @@ fn kind_of(tokens: &[Token]) -> String {
         Some((callee, "[", inner)) => match dotted(callee).unwrap_or_default().rsplit('.').next() {
             Some("Optional") => kind_of(inner),
             Some("Annotated") => {
-                kind_of(split_all(inner, ",").first().copied().unwrap_or_default())
+                let parts = split_all(inner, ",");
+                let is_undecoded = parts.iter().skip(1).any(|part| {
+                    dotted(part).is_some_and(|word| word.rsplit('.').next() == Some(UNDECODED))
+                });
+                match is_undecoded {
+                    true => UNDECODED.to_owned(),
+                    false => kind_of(parts.first().copied().unwrap_or_default()),
+                }
             }
             Some(word) => word.to_owned(),
             None => String::new(),

@@ -18,7 +18,7 @@ use super::expression::Value;
 use super::module::BY_CODE;
 use super::options::Options;
 use super::tokens::statements;
-use super::values::{interpolated, values_of};
+use super::values::{UNDECODED, interpolated, values_of};
 use crate::asks::REQUIRED;
 use crate::needs;
 use crate::position::Position;
@@ -415,7 +415,11 @@ impl Settings {
             own.used = true;
             found = true;
             let is_json = is_group || JSON_KINDS.contains(&field.written.kind.as_str());
-            for (below, value) in values_of(&field.written.kind, is_json, own.value.expose()) {
+            let (kind, is_json) = match is_json && !self.options.decodes {
+                true => (UNDECODED, false),
+                false => (field.written.kind.as_str(), is_json),
+            };
+            for (below, value) in values_of(kind, is_json, own.value.expose()) {
                 let path = path.iter().cloned().chain(below).collect();
                 let (verdict, text) = match value {
                     Ok(text) => ((Outcome::Won, String::new()), text),

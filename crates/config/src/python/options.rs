@@ -3,7 +3,6 @@
 use super::expression::Value;
 
 /// Options of a class of settings.
-#[derive(Default)]
 pub(super) struct Options {
     pub(super) prefix: String,
     pub(super) delimiter: Option<String>,
@@ -14,6 +13,8 @@ pub(super) struct Options {
     pub(super) case_sensitive: bool,
     pub(super) ignore_empty: bool,
     pub(super) extra: String,
+    /// Whether the library decodes the JSON of lists and groups.
+    pub(super) decodes: bool,
 }
 
 impl Options {
@@ -50,6 +51,7 @@ impl Options {
             secrets_dir: text("secrets_dir"),
             case_sensitive: truth("case_sensitive"),
             ignore_empty: truth("env_ignore_empty"),
+            decodes: last("enable_decoding") != Some(&Value::Truth(false)),
             extra: text("extra").unwrap_or_else(|| "forbid".to_owned()),
         }
     }

@@ -5,6 +5,9 @@ use crate::readers::{Entry, Format, Segment, read};
 /// How the reason ends why a value is none that the program takes.
 pub(crate) const REFUSED: &str = ": the program does not start";
 
+/// The kind of a field whose text code decodes, and not the library.
+pub(super) const UNDECODED: &str = "NoDecode";
+
 /// A value for a key, or why there is none.
 type Set = (Vec<Segment>, Result<String, String>);
 
@@ -24,18 +27,47 @@ pub(super) fn values_of(kind: &str, is_json: bool, text: &str) -> Vec<Set> {
         };
     }
     let value = match kind {
-        "bool" => match text.trim().to_lowercase().as_str() {
+        "bool" => match text.to_lowercase().as_str() {
             "1" | "true" | "t" | "yes" | "y" | "on" => Ok("True".to_owned()),
             "0" | "false" | "f" | "no" | "n" | "off" => Ok("False".to_owned()),
             _ => Err("the value is no truth value: the program does not start".to_owned()),
         },
-        "int" => match text.trim().parse::<i64>() {
-            Ok(number) => Ok(number.to_string()),
-            Err(_) => Err("the value is no integer: the program does not start".to_owned()),
+        "int" => match integer(text) {
+            Some(number) => Ok(number),
+            None => Err("the value is no integer: the program does not start".to_owned()),
         },
+        "float" if !is_number(text) => {
+            Err("the value is no number: the program does not start".to_owned())
+        }
+        UNDECODED => Err("the value is decoded by code".to_owned()),
         _ => Ok(text.to_owned()),
     };
     vec![(Vec::new(), value)]
+}
+
+/// An integer as pydantic reads it: of any size, with `_` between digits, and with zeros behind a point.
+fn integer(text: &str) -> Option<String> {
+    let text = text.trim();
+    let (sign, rest) = match text.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (whole, zeros) = rest.split_once('.').unwrap_or((rest, "0"));
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_whole = whole.split('_').all(is_digits);
+    let digits = whole.replace('_', "");
+    let digits = digits.trim_start_matches('0');
+    let is_zeros = !zeros.is_empty() && zeros.bytes().all(|byte| byte == b'0');
+    (is_whole && is_zeros).then(|| match digits {
+        "" => "0".to_owned(),
+        digits => format!("{sign}{digits}"),
+    })
+}
+
+/// Whether a text is a number as pydantic reads it.
+fn is_number(text: &str) -> bool {
+    let text = text.trim();
+    !text.starts_with('_') && !text.contains("__") && text.replace('_', "").parse::<f64>().is_ok()
 }
 
 /// A value of JSON as Python prints it.
@@ -68,4 +100,34 @@ pub(super) fn interpolated(text: &str, lookup: &dyn Fn(&str) -> Option<String>) 
         rest = &rest[at + end + 1..];
     }
     replaced + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_read_as_pydantic_reads_them() {
+        // As pydantic 2.14 reads them.
+        for (text, number) in [
+            ("8080.0", "8080"),
+            ("1_000", "1000"),
+            ("99999999999999999999", "99999999999999999999"),
+            ("+5", "5"),
+            (" 7 ", "7"),
+            ("07", "7"),
+            ("-0", "0"),
+        ] {
+            assert_eq!(integer(text).as_deref(), Some(number), "{text}");
+        }
+        for text in ["0x10", "1e3", "1__0", "5.5", "", ".0", "5.", "٣"] {
+            assert_eq!(integer(text), None, "{text}");
+        }
+        for text in ["1e3", "5.", ".0", "1_000", " 7 "] {
+            assert!(is_number(text), "{text}");
+        }
+        for text in ["", "0x10", "1__0", "5s"] {
+            assert!(!is_number(text), "{text}");
+        }
+    }
 }

@@ -3,7 +3,8 @@
 //! code of its program.
 
 use super::{
-    CUT, Contents, Entry, KEEPS_QUOTES, Oddity, QUOTE_IN_VALUE, Segment, Unreadable, is_quoted,
+    CUT, Contents, Entry, KEEPS_QUOTES, LEFT_OUT, Oddity, QUOTE_IN_VALUE, Segment, Unreadable,
+    is_quoted,
 };
 use crate::position::{Lines, Position, number};
 use crate::provenance::Op;
@@ -235,6 +236,14 @@ fn octal(after: &str) -> (String, usize) {
     }
 }
 
+/// A line that looks like an assignment, and is none.
+fn left_out(line: &str, at: Position) -> Option<Oddity> {
+    let is_comment = line.trim_start().starts_with('#');
+    let (name, _) = line.split_once('=').filter(|_| !is_comment)?;
+    let is_name = name.chars().all(|c| c.is_alphanumeric() || "_.- \t".contains(c));
+    (is_name && !name.trim().is_empty()).then(|| Oddity { at, name: String::new(), what: LEFT_OUT })
+}
+
 /// The dialect of npm's `dotenv`, by its regular expression:
 /// `^\s*(?:export\s+)?([\w.-]+)(?:\s*=\s*?|:\s+?)(QUOTED|[^#\r\n]+)?\s*(?:#.*)?$` on each line.
 /// Lines that do not match are passed over in silence.
@@ -247,6 +256,7 @@ pub(super) fn dotenv(text: &str) -> Contents {
     while at < text.len() {
         let end_of_line = text[at..].find(['\n', '\r']).map_or(text.len(), |length| at + length);
         let Some((name, key_at, value_at)) = dotenv_key(text, at) else {
+            contents.oddities.extend(left_out(&text[at..end_of_line], lines.at(at)));
             at = end_of_line + 1;
             continue;
         };

@@ -186,6 +186,19 @@ pub(crate) const UTF16: &str = "is UTF-16";
 /// Of a file in an encoding that is not known.
 pub(crate) const NOT_UTF8: &str = "is not UTF-8";
 
+/// Of a reference in the form of a shell that the program keeps as text.
+pub(crate) const KEPT: &str = "is referred to as in a shell, which dotenv does not replace";
+
+/// Of a file of properties that is not in the encoding in which it is read.
+pub(crate) const IN_UTF8: &str = "has letters in UTF-8, which are read as ISO 8859-1";
+
+/// Of a line that its reader passes over.
+pub(crate) const LEFT_OUT: &str = "has a line that is no `NAME=value`, and is left out";
+
+/// Of a value with a backslash that the reader takes for the start of an escape.
+pub(crate) const LOSES_BACKSLASH: &str =
+    "loses a backslash: it starts an escape, and stands for itself only if it is doubled";
+
 /// Of a value that ends in a blank which its quotes keep.
 pub(crate) const QUOTED_BLANK: &str = "ends in a blank within its quotes";
 

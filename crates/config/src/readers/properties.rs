@@ -4,7 +4,10 @@
 //! key; `#` and `!` start a comment at a line's start. No parser that keeps columns is kept up.
 //! `#---` and `!---` part documents, as Spring Boot has it since 2.4.
 
-use super::{Contents, Entry, KEEPS_BLANK, KEEPS_QUOTES, Oddity, Segment, Unreadable, is_quoted};
+use super::{
+    Contents, Entry, IN_UTF8, KEEPS_BLANK, KEEPS_QUOTES, LOSES_BACKSLASH, Oddity, Segment,
+    Unreadable, is_quoted,
+};
 use crate::position::{Position, number};
 use crate::provenance::Op;
 use crate::value::Raw;
@@ -41,6 +44,8 @@ pub(super) fn read(text: &str) -> Result<Contents, Unreadable> {
         let odd = match () {
             () if is_quoted(&value) => Some(KEEPS_QUOTES),
             () if value.ends_with(BLANKS) => Some(KEEPS_BLANK),
+            () if is_in_utf8(&logical) => Some(IN_UTF8),
+            () if loses_backslash(split(&logical).1) => Some(LOSES_BACKSLASH),
             () => None,
         };
         contents.oddities.extend(odd.map(|what| Oddity { at: position, name: name.clone(), what }));
@@ -60,6 +65,31 @@ pub(super) fn read(text: &str) -> Result<Contents, Unreadable> {
 }
 
 const BLANKS: [char; 3] = [' ', '\t', '\u{c}'];
+
+/// Whether characters of ISO 8859-1 are the bytes of others in UTF-8: `Ã¼` of `ü`.
+fn is_in_utf8(text: &str) -> bool {
+    let bytes: Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
+    bytes.is_ok_and(|bytes| !bytes.is_ascii() && std::str::from_utf8(&bytes).is_ok())
+}
+
+/// Whether a value has a backslash that is no known escape, or that follows the letter of a drive: `C:\temp`.
+fn loses_backslash(value: &str) -> bool {
+    let drive = |at: usize| {
+        let before = value[..at].strip_suffix(':').unwrap_or_default();
+        before.len() == 1 && before.starts_with(|c: char| c.is_ascii_alphabetic())
+    };
+    let mut rest = value;
+    while let Some(at) = rest.find('\\') {
+        let escaped = rest[at + 1..].chars().next();
+        let is_plain = escaped.is_some_and(|c| c.is_ascii_alphanumeric());
+        let is_escape = escaped.is_some_and(|c| matches!(c, 't' | 'n' | 'r' | 'f' | 'u'));
+        if is_plain && (!is_escape || drive(value.len() - rest.len() + at)) {
+            return true;
+        }
+        rest = &rest[at + 1 + escaped.map_or(0, char::len_utf8)..];
+    }
+    false
+}
 
 /// A comment of exactly `---` parts documents, unless a comment of its kind is next to it.
 fn parts_documents(lines: &[&str], at: usize) -> bool {

@@ -76,6 +76,14 @@ pub(crate) fn relaxed_variables(key: &str) -> [String; 2] {
     [joined(""), joined("_")]
 }
 
+/// How strong a variable is among those of one environment that set a key by relaxed binding: Spring asks for the name
+/// without dashes first, then for the one with underscores, both in capitals. Other spellings it takes only where
+/// neither is set.
+pub(crate) fn relaxed_rank(key: &str, variable: &str) -> usize {
+    let asked = relaxed_variables(key).map(|name| name.to_uppercase());
+    asked.iter().position(|name| name == variable).map_or(0, |at| asked.len() - at)
+}
+
 /// The list of which a key is an element: `a.b` of `a.b[0]`; none of other keys.
 pub(super) fn list_of(key: &str) -> Option<&str> {
     let (list, number) = key.strip_suffix(']')?.rsplit_once('[')?;
@@ -92,6 +100,12 @@ mod tests {
             assert_eq!(relaxed(key), "my.mainproject.person[0].firstname");
         }
         assert_eq!(relaxed("map[a.B-c]"), "map[a.B-c]");
+    }
+
+    #[test]
+    fn the_variable_without_dashes_is_the_strongest() {
+        let rank = |name| relaxed_rank("shop.tax-rate", name);
+        assert_eq!(["SHOP_TAXRATE", "SHOP_TAX_RATE", "shop_taxrate"].map(rank), [2, 1, 0]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::condition;
 use crate::configuration::Configuration;
-use crate::profile::{FromEnvironment, Layer, Profile};
+use crate::profile::{Case, FromEnvironment, Layer, Profile};
 use crate::provenance::{
     Assignment, Condition, ConditionResult, Op, Outcome, Source, SourceKind, SourceState, Variable,
 };
@@ -31,7 +31,7 @@ use known::Known;
 use requests::{asked, framework_keys, without_set_groups};
 
 pub(crate) use effective::{by_order, effective, is_stronger, lost_to};
-pub(crate) use keys::{bare, identity, key_of, relaxed_variables};
+pub(crate) use keys::{bare, identity, key_of, relaxed_rank, relaxed_variables};
 
 /// Sources, assignments and effective values of a layered profile.
 #[must_use]
@@ -73,7 +73,9 @@ pub(crate) fn resolve(
     let sources: Vec<Source> =
         collected.loaded.iter().map(|loaded| loaded.source.clone()).collect();
     let assumed = profile.assumed || collected.loaded.iter().any(|one| one.is_doubtful);
-    let effective = effective(assumed, &sources, &mut assignments, keys, &by_order);
+    let effective = requests::with_defaults(&mut assignments, |assignments| {
+        effective(assumed, &sources, assignments, keys, &by_order)
+    });
     let effective = without_set_groups(effective, &assignments);
     let framework_keys = framework_keys(profile, &effective);
     let asked = asked(profile, &collected.loaded);
@@ -140,10 +142,10 @@ impl Resolver<'_> {
         };
         let environment = layer.and_then(|layer| layer.environment.as_ref());
         if let Some(environment) = environment.or_else(of_ignored) {
-            loaded.contents.entries.iter().enumerate().for_each(|(at, entry)| {
+            for (at, entry) in self.by_rank(environment, &loaded.contents.entries) {
                 let layer = (environment, &loaded.source);
                 self.variable(index, layer, entry, loaded.made(at));
-            });
+            }
             return;
         }
         let conditions = layer.map(|layer| self.conditions(layer, loaded)).unwrap_or_default();
@@ -171,6 +173,23 @@ impl Resolver<'_> {
             let written = loaded.written.get(&at).unwrap_or(&key);
             self.assign(source, (&key, written), (entry, loaded.made(at)), place, counts);
         }
+    }
+
+    /// The variables of a source with their places in it, the strongest of one key last.
+    fn by_rank<'e>(
+        &self,
+        layer: &FromEnvironment,
+        entries: &'e [Entry],
+    ) -> Vec<(usize, &'e Entry)> {
+        let mut ranked: Vec<(usize, &Entry)> = entries.iter().enumerate().collect();
+        if self.profile.keys.case == Case::Relaxed {
+            ranked.sort_by_cached_key(|(_, entry)| {
+                let [Segment::Name(name)] = entry.path.as_slice() else { return 0 };
+                let key = self.known.key_of_variable(self.profile, layer, name);
+                key.map_or(0, |(key, _)| relaxed_rank(&key, name))
+            });
+        }
+        ranked
     }
 
     fn variable(

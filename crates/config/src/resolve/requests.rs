@@ -1,7 +1,8 @@
 //! What the profile, its sources and the code ask for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::effective::lost_to;
 use super::keys::{identity, list_of, relaxed_variables};
 use super::known::keys_of_files;
 use crate::asks;
@@ -31,6 +32,39 @@ pub(super) fn without_set_groups(
     effective.into_iter().filter(|one| !is_set(one)).collect()
 }
 
+/// Effective values in which a default that code also takes for an empty text wins over one:
+/// `process.env.LEVEL || "info"`.
+pub(super) fn with_defaults(
+    assignments: &mut [Assignment],
+    resolve: impl FnOnce(&mut [Assignment]) -> Vec<Effective>,
+) -> Vec<Effective> {
+    let mut for_empty = BTreeSet::new();
+    for (at, one) in assignments.iter_mut().enumerate() {
+        // What marks such a default is no reason.
+        if one.reason == asks::FOR_EMPTY {
+            one.reason.clear();
+            for_empty.insert(at);
+        }
+    }
+    let mut effective = resolve(assignments);
+    for one in &mut effective {
+        let default = one.chain.iter().copied().find(|at| for_empty.contains(at));
+        let (Some(winner), Some(default)) = (one.winner, default) else { continue };
+        if assignments[winner].value.length > 0 || winner == default {
+            continue;
+        }
+        lost_to(&mut assignments[winner], default, EMPTY.to_owned(), false);
+        let own = &mut assignments[default];
+        (own.outcome, own.superseded_by) = (Outcome::Won, None);
+        own.reason.clear();
+        one.winner = Some(default);
+    }
+    effective
+}
+
+/// Why an empty text loses to a default of the code.
+const EMPTY: &str = "it is empty, and the code takes its default then";
+
 /// The keys that the framework itself reads, spelled as the sources spell them.
 pub(super) fn framework_keys(profile: &Profile, effective: &[Effective]) -> Vec<String> {
     let spelled: BTreeMap<String, &str> =
@@ -49,6 +83,7 @@ pub(super) fn asked(profile: &Profile, loaded: &[Loaded]) -> BTreeMap<String, St
         profile.layers.iter().filter_map(|layer| Some(&layer.document.as_ref()?.variable));
     let mut asked: BTreeMap<String, String> =
         defines.chain(documents).map(|name| (name.clone(), String::new())).collect();
+    asked.extend(profile.keys.variables.iter().map(|name| (name.clone(), String::new())));
     for (name, key) in loaded.iter().flat_map(|loaded| &loaded.asked) {
         asked.insert(name.clone(), secret::name(key));
     }

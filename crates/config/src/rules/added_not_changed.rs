@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use culprit_model::Severity;
 
+use super::reason;
 use crate::configuration::{ConfigFinding, Configuration};
 use crate::provenance::{Assignment, Outcome};
 
@@ -70,7 +71,7 @@ fn finding(
             "The patch of `{what}` adds a second element instead of changing the first."
         ),
         evidence: vec![configuration.place(one), configuration.place(winner)],
-        why: format!("Reason: {}.", one.reason),
+        why: reason(&one.reason),
         fix,
     }
 }

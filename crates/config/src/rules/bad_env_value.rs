@@ -11,8 +11,9 @@ use crate::kubernetes::ENDS_IN_BREAK;
 use crate::provenance::{Source, SourceKind};
 use crate::python::{NO_VARIABLE, TEXT_IS_TRUE};
 use crate::readers::{
-    BYTE_ORDER_MARK, CUT, KEEPS_BLANK, KEEPS_COMMENT, KEEPS_QUOTES, KEEPS_REFERENCE, NO_NAME,
-    NOT_SET_IN_PART, NOT_UTF8, Oddity, QUOTE_IN_VALUE, QUOTED_BLANK, STARTS_WITH_BLANK, UTF16,
+    BYTE_ORDER_MARK, CUT, IN_UTF8, KEEPS_BLANK, KEEPS_COMMENT, KEEPS_QUOTES, KEEPS_REFERENCE,
+    LOSES_BACKSLASH, NO_NAME, NOT_SET_IN_PART, NOT_UTF8, Oddity, QUOTE_IN_VALUE, QUOTED_BLANK,
+    STARTS_WITH_BLANK, UTF16,
 };
 
 pub(super) const ID: &str = "config-bad-env-file-value";
@@ -55,6 +56,8 @@ fn fix(source: &Source, oddity: &Oddity) -> String {
         ENDS_IN_BREAK => "Encode it without the line break: `printf %s ... | base64`.".to_owned(),
         NO_NAME if name.starts_with("export ") => "Remove `export` from the line.".to_owned(),
         KEEPS_COMMENT => "Put the comment on a line of its own.".to_owned(),
+        IN_UTF8 => "Write such letters as `\\u00e4`, or use a file in YAML.".to_owned(),
+        LOSES_BACKSLASH => "Write each backslash twice, or `/` in a path.".to_owned(),
         KEEPS_REFERENCE => "Write the whole value.".to_owned(),
         NO_ASSIGNMENT => format!("Put quotes around the whole: `Environment=\"{name}=...\"`."),
         NO_SECTION => {

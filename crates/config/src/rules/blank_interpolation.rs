@@ -5,7 +5,7 @@ use culprit_model::Severity;
 use crate::compose::{BLANK, REFUSED};
 use crate::configuration::{ConfigFinding, Configuration};
 use crate::kubernetes::{NO_REFERENCE, NOT_BEFORE};
-use crate::readers::Oddity;
+use crate::readers::{KEPT, Oddity};
 use crate::spring::NO_VALUE;
 
 pub(super) const ID: &str = "config-blank-interpolation";
@@ -63,6 +63,14 @@ fn said(oddity: &Oddity) -> Option<(Severity, &'static str, Vec<String>)> {
             "Kubernetes leaves the text as it is. A shell or a framework in the container may \
              replace it.",
             vec![format!("Write `$({name})`, and set `{name}` above the line.")],
+        )),
+        KEPT => Some((
+            Severity::Medium,
+            "The program meets the text of the reference.",
+            vec![
+                "Write the whole value.".to_owned(),
+                "Or replace references by the package dotenv-expand.".to_owned(),
+            ],
         )),
         NOT_BEFORE => Some((
             Severity::Medium,

@@ -79,9 +79,16 @@ pub const RULES: &[(&str, &str)] = &[
 pub(crate) fn nearest_names(configuration: &Configuration) -> BTreeMap<(usize, String), String> {
     let near = near_miss_name::near_misses(configuration).into_iter();
     let pair = |one: near_miss_name::NearMiss<'_>| {
-        ((one.slip.source, one.slip.written.to_string()), one.meant_name.to_owned())
+        let meant = near_miss_name::meant(configuration, &one);
+        ((one.slip.source, one.slip.written.to_string()), meant.to_owned())
     };
     near.map(pair).collect()
+}
+
+/// A reason as a sentence.
+fn reason(why: &str) -> String {
+    let end = if why.ends_with('?') { "" } else { "." };
+    format!("Reason: {why}{end}")
 }
 
 /// The findings of a configuration, the worst first, then by rule and key.

@@ -240,7 +240,7 @@ impl<'a> Name<'a> {
     /// Whether a name is in the place of this one, which nothing sets: one letter is another one, in short words, too.
     fn is_replaced_by(&self, other: &Self, configuration: &Configuration) -> bool {
         // A default of the code is no value of a source.
-        let is_asked = matches!(self.asked_by, Some(KnownBy::Request(_)));
+        let is_asked = matches!(self.asked_by, Some(KnownBy::Request(_) | KnownBy::Framework));
         let is_open = is_asked && self.setters.iter().all(|one| is_code(configuration, one));
         let mut kinds = other.sources.iter().map(|at| configuration.sources[*at].kind);
         // A shell has names of other programs.
@@ -332,11 +332,22 @@ fn variable_of<'a>(configuration: &'a Configuration, key: &str) -> Option<&'a st
     asked.find(|(_, own)| *own == key).map(|(name, _)| name.as_str())
 }
 
+/// The variable that may be meant by a name of a file of variables, where such a name is no key.
+fn meant_variable<'a>(configuration: &'a Configuration, one: &NearMiss<'a>) -> Option<&'a str> {
+    let is_of_variables = configuration.sources[one.slip.source].kind == SourceKind::Dotenv;
+    let is_no_key = is_of_variables && one.slip.written != one.slip.key;
+    variable_of(configuration, one.meant).filter(|_| is_no_key)
+}
+
+/// What may be meant by a slip.
+pub(super) fn meant<'a>(configuration: &'a Configuration, one: &NearMiss<'a>) -> &'a str {
+    meant_variable(configuration, one).unwrap_or(one.meant_name)
+}
+
 /// How to rename a slip, where it is written.
 fn rename(configuration: &Configuration, one: &NearMiss<'_>) -> String {
     let (name, meant) = (&one.slip.written, one.meant_name);
-    let is_variable = one.slip.at.is_none();
-    if is_variable {
+    if one.slip.at.is_none() || meant_variable(configuration, one).is_some() {
         // A variable can be written in another way than the key that it sets.
         let separator = configuration.separator.as_str();
         return match variable_of(configuration, one.meant) {
@@ -384,6 +395,10 @@ fn fixes_of_request(
             format!("Write `{}` in `{at}`: `{separator}` stands between names.", one.slip.key);
         return vec![write, format!("Or {}{}", rename[..1].to_lowercase(), &rename[1..])];
     }
+    // Code that asks for the key of a variable cannot ask for its name.
+    if meant_variable(configuration, one).is_some() {
+        return vec![rename];
+    }
     vec![rename, format!("Or write `{name}` in `{at}`, if that is the slip.")]
 }
 
@@ -417,11 +432,13 @@ fn finding(configuration: &Configuration, one: &NearMiss<'_>) -> ConfigFinding {
         }
     };
     let others = one.others.iter().map(|other| configuration.place(other));
+    let own_name = meant_variable(configuration, one).map(|_| name.to_string());
+    let concerns = [meant.to_owned()].into_iter().chain(own_name).collect();
     ConfigFinding {
         id: ID,
         severity: Severity::Medium,
         key: slip.key.to_string(),
-        concerns: vec![meant.to_owned()],
+        concerns,
         title,
         evidence: [place].into_iter().chain(others).chain(known_at).collect(),
         why: OWN_NAME.to_owned(),

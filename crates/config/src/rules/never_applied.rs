@@ -2,6 +2,7 @@
 
 use culprit_model::Severity;
 
+use super::reason;
 use crate::configuration::{ConfigFinding, Configuration};
 use crate::provenance::{Assignment, Op, Outcome, SourceKind};
 use crate::spelling;
@@ -63,7 +64,7 @@ fn not_in_container(configuration: &Configuration, one: &Assignment) -> ConfigFi
         concerns: Vec::new(),
         title: format!("`{}` is named, and the container does not get it.", one.written),
         evidence: vec![configuration.place(one)],
-        why: format!("Reason: {}.", one.reason),
+        why: reason(&one.reason),
         fix: vec![fix.to_owned()],
     }
 }
@@ -92,7 +93,7 @@ fn not_asked_for(configuration: &Configuration, one: &Assignment) -> ConfigFindi
         concerns: Vec::new(),
         title: format!("`{name}` is set in `{file}`, and nothing takes it."),
         evidence: vec![configuration.place(one)],
-        why: format!("Reason: {}.", one.reason),
+        why: reason(&one.reason),
         fix: meant.into_iter().chain([remove]).collect(),
     }
 }
@@ -110,7 +111,7 @@ fn without_prefix(configuration: &Configuration, one: &Assignment) -> ConfigFind
             "`{place}` asks for `{name}`, and gets no value: the name does not start with `{start}`."
         ),
         evidence: vec![place.clone()],
-        why: format!("Reason: {}.", one.reason),
+        why: reason(&one.reason),
         fix: vec![format!(
             "Rename it to `{start}{name}` in `{place}` and where it is set, if everybody may see the value: it is \
              sent to browsers."
@@ -148,7 +149,7 @@ fn not_taken(configuration: &Configuration, one: &Assignment) -> ConfigFinding {
         ),
     };
     let evidence = vec![configuration.place(one)];
-    let why = format!("Reason: {}.", one.reason);
+    let why = reason(&one.reason);
     let (severity, key) = (Severity::High, key.clone());
     let (key, concerns) = (key.to_string(), Vec::new());
     ConfigFinding { id: ID, severity, key, concerns, title, evidence, why, fix }
@@ -163,7 +164,7 @@ fn unsupported(configuration: &Configuration, one: &Assignment) -> ConfigFinding
         concerns: Vec::new(),
         title: format!("`<{}>` names configuration builders, and none of them fills it.", one.key),
         evidence: vec![configuration.place(one)],
-        why: format!("Reason: {}.", one.reason),
+        why: reason(&one.reason),
         fix: vec![format!("Remove `configBuilders` from `<{}>`.", one.key)],
     }
 }
@@ -175,10 +176,14 @@ fn finding(configuration: &Configuration, one: &Assignment) -> ConfigFinding {
     let (severity, title, fix) = if one.op == Op::Inherit && kind != SourceKind::DotenvInterpolation
     {
         let title = format!("`{name}` is to be taken from outside, and is not set there.");
-        let fix = vec![
-            format!("Set `{name}` in `.env`, or in the shell that starts Compose."),
-            format!("Write a value: `{name}=...`."),
-        ];
+        let fix = match name.split_once(':') {
+            // A mapping has `:` there, and a list has `=`.
+            Some((name, value)) => vec![format!("Write `{name}={value}`.")],
+            None => vec![
+                format!("Set `{name}` in `.env`, or in the shell that starts Compose."),
+                format!("Write a value: `{name}=...`."),
+            ],
+        };
         (Severity::Low, title, fix)
     } else {
         let file = &configuration.sources[one.source].name;
@@ -190,7 +195,7 @@ fn finding(configuration: &Configuration, one: &Assignment) -> ConfigFinding {
         (Severity::Medium, title, fix)
     };
     let evidence = vec![configuration.place(one)];
-    let why = format!("Reason: {}.", one.reason);
+    let why = reason(&one.reason);
     let (key, concerns) = (name.to_string(), Vec::new());
     ConfigFinding { id: ID, severity, key, concerns, title, evidence, why, fix }
 }

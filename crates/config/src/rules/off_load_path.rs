@@ -4,6 +4,7 @@
 
 use culprit_model::Severity;
 
+use super::reason;
 use crate::configuration::{ConfigFinding, Configuration};
 use crate::provenance::{Source, SourceKind, SourceState};
 
@@ -37,7 +38,7 @@ fn finding(source: &Source) -> ConfigFinding {
         concerns: Vec::new(),
         title,
         evidence: vec![source.name.clone()],
-        why: format!("Reason: {}.", source.why),
+        why: reason(&source.why),
         fix: vec![meant.to_owned(), remove.to_owned()],
     }
 }

@@ -2,6 +2,7 @@
 
 use culprit_model::Severity;
 
+use super::reason;
 use crate::configuration::{ConfigFinding, Configuration};
 use crate::provenance::{SourceKind, SourceState};
 
@@ -20,7 +21,7 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
             concerns: Vec::new(),
             title: format!("`{}` does not exist, and is optional.", source.name),
             evidence: vec![source.name.clone()],
-            why: format!("Reason: {}.", source.why),
+            why: reason(&source.why),
             fix: vec![
                 "Create it, or correct its path.".to_owned(),
                 "Remove what names it, if it is not needed.".to_owned(),

@@ -137,9 +137,10 @@ pub const PAGES: &[ConfigRuleDoc] = &[
     ConfigRuleDoc {
         id: super::blank_interpolation::ID,
         claim: "A `${...}` stands for a variable that is not set.",
-        signature: "A value uses a variable that neither the shell nor a file of variables sets.",
+        signature: "A value uses a variable that neither the shell nor a file of variables sets. Or the program \
+                    keeps the reference as text.",
         not_reported: &["variables with a default, as in `${NAME:-text}`"],
-        why: "An empty text takes its place, or the program refuses to start.",
+        why: "An empty text takes its place, the text stays, or the program refuses to start.",
         fix: &["Set the variable.", "Give it a default."],
         check: EXPLAIN,
     },
@@ -258,6 +259,7 @@ pub const PAGES: &[ConfigRuleDoc] = &[
         not_reported: &[
             "equal values",
             "one source that sets a key twice under one name, because its last line wins",
+            "two variables of Spring Boot, of which it asks for one first: `A_MAXSIZE` before `A_MAX_SIZE`",
         ],
         why: "The winner can change with the order in which a program lists variables or files.",
         fix: &["Leave the key in one of the two places."],

@@ -7,6 +7,7 @@ use culprit_model::Severity;
 
 use crate::configuration::{ConfigFinding, Configuration};
 use crate::provenance::{Outcome, SourceKind};
+use crate::variable::IN_VARIABLE;
 
 pub(super) const ID: &str = "config-shadowed";
 
@@ -27,7 +28,10 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
             one.outcome == Outcome::Shadowed && is_file
         });
         let Some(strongest) = of_file.next_back() else { continue };
-        let (name, file) = (&winner.written, &configuration.sources[strongest.source].name);
+        let file = &configuration.sources[strongest.source].name;
+        // One variable may hold a whole document, or say how many others hold keys.
+        let holder = configuration.sources[winner.source].name.strip_prefix(IN_VARIABLE);
+        let name = holder.unwrap_or(&winner.written);
         findings.push(ConfigFinding {
             id: ID,
             severity: Severity::Low,

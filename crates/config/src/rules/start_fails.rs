@@ -7,10 +7,12 @@
 
 use culprit_model::Severity;
 
+use super::reason;
 use crate::asks::REQUIRED;
 use crate::configuration::{ConfigFinding, Configuration};
 use crate::provenance::{Assignment, Effective, Outcome, Source, SourceState};
 use crate::python::{NO_VARIABLE, REFUSED};
+use crate::switch::OF_VARIABLE;
 
 pub(super) const ID: &str = "config-start-fails";
 
@@ -95,6 +97,16 @@ fn needed(
     }
 }
 
+/// What to correct: the file, or the variable whose value the file asks for.
+fn correct(source: &Source) -> String {
+    let file = &source.name;
+    let variable = source.why.strip_prefix(OF_VARIABLE).and_then(|rest| rest.split('`').next());
+    match variable {
+        Some(name) => format!("Correct the value of `{name}`, or its `__format` in `{file}`."),
+        None => format!("Correct `{file}`."),
+    }
+}
+
 fn finding(program: Option<&str>, source: &Source) -> Option<ConfigFinding> {
     let file = &source.name;
     let is_object = source.kind.is_of_kubernetes();
@@ -103,7 +115,7 @@ fn finding(program: Option<&str>, source: &Source) -> Option<ConfigFinding> {
         (SourceState::Unparsable, Some(at)) => {
             ("is malformed", vec![format!("Correct `{file}` in line {}.", at.line)])
         }
-        (SourceState::Unparsable, None) => ("is refused", vec![format!("Correct `{file}`.")]),
+        (SourceState::Unparsable, None) => ("is refused", vec![correct(source)]),
         // The cluster may have it: a finding of its own says so.
         (SourceState::MissingRequired, _) if is_object => return None,
         (SourceState::MissingRequired, _) => (
@@ -129,7 +141,7 @@ fn finding(program: Option<&str>, source: &Source) -> Option<ConfigFinding> {
             false => format!("{program} does not start: `{file}` {what}."),
         },
         evidence: vec![place],
-        why: format!("Reason: {}.", source.why),
+        why: reason(&source.why),
         fix,
     })
 }

@@ -2,6 +2,7 @@
 
 use culprit_model::Severity;
 
+use super::reason;
 use crate::configuration::{ConfigFinding, Configuration};
 use crate::provenance::{Assignment, Op, Outcome, Source, SourceKind, SourceState};
 use crate::readers::Clear;
@@ -38,7 +39,7 @@ fn missing_object(source: &Source) -> ConfigFinding {
         concerns: Vec::new(),
         title: format!("`{name}` is needed by a container, and no file has it."),
         evidence: vec![name.clone()],
-        why: format!("Reason: {}.", source.why.trim_end_matches('?')),
+        why: reason(&source.why),
         fix: correct.into_iter().chain([add]).collect(),
     }
 }
@@ -79,7 +80,7 @@ fn finding(configuration: &Configuration, one: &Assignment) -> ConfigFinding {
         concerns: Vec::new(),
         title,
         evidence: vec![configuration.place(one)],
-        why: format!("Reason: {}.", one.reason),
+        why: reason(&one.reason),
         fix,
     }
 }

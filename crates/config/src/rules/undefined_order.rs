@@ -1,12 +1,13 @@
 //! Two values of equal rank set one key, and nothing says which one wins.
 //!
 //! Not reported: equal values; one source that sets a key twice under one name, because its last line
-//! wins.
+//! wins; two spellings of which the program asks for one first.
 
 use culprit_model::Severity;
 
 use crate::configuration::{ConfigFinding, Configuration};
 use crate::provenance::{Assignment, Certainty, Effective, Outcome, SourceKind};
+use crate::resolve::relaxed_rank;
 
 pub(super) const ID: &str = "config-undefined-order";
 
@@ -45,10 +46,15 @@ fn finding(configuration: &Configuration, effective: &Effective) -> Option<Confi
     })
 }
 
-/// Two names of one environment: their order is that in which they were set.
+/// Two names of one environment of which the program asks for neither first: their order is that in which they were set.
 fn are_variables(configuration: &Configuration, a: &Assignment, b: &Assignment) -> bool {
     let kind = configuration.sources[a.source].kind;
-    a.source == b.source && kind == SourceKind::ProcessEnvironment && a.written != b.written
+    let is_two = a.source == b.source && a.written != b.written;
+    let rank = |one: &Assignment| match configuration.is_relaxed {
+        true => relaxed_rank(&one.key, &one.written),
+        false => 0,
+    };
+    is_two && kind == SourceKind::ProcessEnvironment && rank(a) == rank(b)
 }
 
 /// Two files of one layer in the same folder, whose names differ in the end alone.

@@ -118,8 +118,14 @@ pub(super) fn words(key: &str) -> Vec<String> {
 }
 
 /// One of these is in every word that names a secret; most keys have none.
-pub(super) const STEMS: &[&str] =
-    &["auth", "bearer", "cookie", "cred", "key", "pass", "pw", "sas", "secret", "sig", "token"];
+pub(super) const STEMS: &[&str] = &[
+    "auth", "bearer", "cookie", "cred", "ential", "ization", "key", "pass", "phrase", "pw", "sas",
+    "secret", "sig", "token", "word",
+];
+/// Words that are long enough to be known with a slip: `PASWORD`. Of a word with one slip, half is as it should be, and
+/// each half has a stem.
+const LONG: &[&str] =
+    &["authorization", "credential", "credentials", "passphrase", "password", "passwords"];
 
 /// Finds a stem. A large configuration has a million names, so that this is one pass over each.
 static STEM: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
@@ -153,6 +159,14 @@ fn is_secret_word(word: &str) -> bool {
         || PARTS.iter().any(|part| word.contains(part)) && !word.starts_with("secretar")
         || is_password
         || PAIRS.iter().any(joined)
+        || LONG.iter().any(|long| is_slip(word, long))
+}
+
+/// Whether one letter that is missing, too many, another one or swapped makes one word of the other.
+fn is_slip(word: &str, of: &str) -> bool {
+    word.len().abs_diff(of.len()) <= 1
+        && word.starts_with(&of[..1])
+        && strsim::osa_distance(word, of) == 1
 }
 
 /// What a key with such a word may hold besides a secret: `MAX_TOKENS=4096`, and the folder that a shell is in.

@@ -21,7 +21,10 @@ use std::borrow::Cow;
 use culprit_model::Text;
 
 use self::key::{is_a_number_or_folder, is_secret_key, may_be_secret, names_a_place};
-use self::parts::{Parts, gives_a_password, is_placeholder, without_hook, without_secret_parts};
+use self::parts::{
+    Parts, gives_a_password, has_secret_element, is_placeholder, without_hook,
+    without_secret_parts, without_user,
+};
 use self::random::looks_random;
 use self::token::has_token;
 use crate::value::{Class, HIDDEN};
@@ -43,7 +46,7 @@ pub(crate) fn classify<'a>(names: &[&str], text: &'a str) -> (Class, Option<Cow<
     if is_too_short(text) {
         return plain;
     }
-    if has_token(text) || gives_a_password(text) {
+    if has_token(text) || gives_a_password(text) || has_secret_element(text) {
         return (Class::Token, None);
     }
     if let Some(shown) = without_hook(text) {
@@ -102,7 +105,9 @@ fn hidden_name(name: &str) -> Option<String> {
     let one_word = || name.len() >= 32 && !name.contains(['_', '.', '-', ':', ' ']);
     let is_secret =
         name.contains("PRIVATE KEY") || has_token(name) || one_word() && looks_random(name);
-    is_secret.then(|| format!("{HIDDEN} ({} bytes)", name.len()))
+    let hidden = is_secret.then(|| format!("{HIDDEN} ({} bytes)", name.len()));
+    // An address may be a part of a name: `url.https://USER:PASSWORD@host/.insteadOf` of git.
+    hidden.or_else(|| without_user(name))
 }
 
 /// Whether a text cannot be a secret.
@@ -138,6 +143,10 @@ mod tests {
             "JWT_KEY",
             "HASHKEY",
             "ssh_key",
+            "EMAIL_HOST_PASWORD",
+            "DB_PASSWRD",
+            "Smtp:Psasword",
+            "AWS_CREDENTAILS",
         ] {
             assert_eq!(classify(&[key], "hunter2"), (Class::KeyWord, None), "{key}");
         }
@@ -149,6 +158,8 @@ mod tests {
             "author",
             "bypass",
             "SECRETARY",
+            "keyword",
+            "crossword",
         ] {
             assert_eq!(classify(&[key], "x1").0, Class::Plain, "{key}");
         }
@@ -219,6 +230,8 @@ mod tests {
             ("postgres://app:p/w@db:5432/shop", "postgres://app:•••@db:5432/shop"),
             ("redis://:p@cache", "redis://:•••@cache"),
             ("https://abc@git.example/x", "https://•••@git.example/x"),
+            ("https://abc:x-oauth-basic@git.example/x", "https://•••@git.example/x"),
+            ("https://abc:@git.example/x", "https://•••@git.example/x"),
             (
                 "jdbc:postgresql://db/x?user=a&password=p&ssl=1",
                 "jdbc:postgresql://db/x?user=a&password=•••&ssl=1",
@@ -280,6 +293,7 @@ mod tests {
             "host=db password=hunter2",
             "{\"password\": \"hunter2\"}",
             "a=1;b='x password=hunter2'",
+            "<user>a</user><password>hunter2</password>",
         ] {
             assert_eq!(classify(&["options"], text), (Class::Token, None), "{text}");
         }
@@ -323,5 +337,13 @@ mod tests {
         assert_eq!(name("ConnectionStrings:Main"), "ConnectionStrings:Main");
         assert!(name("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7").contains(HIDDEN));
         assert!(name("-----BEGIN PRIVATE KEY-----").contains(HIDDEN));
+        assert_eq!(
+            name("url.https://u:hunter2@git.example/.insteadof"),
+            "url.https://u:•••@git.example/.insteadof"
+        );
+        assert_eq!(
+            name("url.https://git.example/.insteadof"),
+            "url.https://git.example/.insteadof"
+        );
     }
 }

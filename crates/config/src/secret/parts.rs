@@ -21,6 +21,16 @@ pub(super) fn gives_a_password(text: &str) -> bool {
     is_database && words.iter().any(attached) || users.any(|two| two[1].contains(':'))
 }
 
+/// Whether an element of XML has the name of a secret and a text: `<password>x</password>`.
+pub(super) fn has_secret_element(text: &str) -> bool {
+    let is_secret = |part: &str| {
+        let (tag, inner) = part.split_once('>').unwrap_or_default();
+        let name = tag.split_whitespace().next().unwrap_or_default();
+        !name.starts_with(['/', '?', '!']) && is_secret_key(name) && !is_harmless(inner)
+    };
+    text.contains("</") && text.split('<').skip(1).any(is_secret)
+}
+
 /// An address of a web hook without what proves that the sender may use it: the path behind a host or a part
 /// that has `hook` in its name.
 pub(super) fn without_hook(text: &str) -> Option<String> {
@@ -66,6 +76,15 @@ pub(super) fn without_secret_parts(text: &str) -> Parts {
     }
 }
 
+/// A name without the user information of the addresses in it; none if it has none.
+pub(super) fn without_user(name: &str) -> Option<String> {
+    let found = name.contains("://").then(|| without_user_information(name));
+    found.filter(|(_, hides)| *hides).map(|(shown, _)| shown)
+}
+
+/// What stands for the password where the user is a token.
+const NO_PASSWORDS: &[&str] = &["", "x-oauth-basic"];
+
 /// `scheme://user:password@host` with the password hidden; the user alone too, where it may be a
 /// token. A password with an unescaped `/` is hidden too: everything up to the last `@` of the word
 /// belongs to it.
@@ -84,6 +103,9 @@ fn without_user_information(text: &str) -> (String, bool) {
                 match user.split_once(':') {
                     // The name of a variable is no password.
                     Some((_, password)) if is_placeholder(password) => shown.push_str(word),
+                    Some((_, none)) if scheme.contains("http") && NO_PASSWORDS.contains(&none) => {
+                        shown.push_str(&format!("{HIDDEN}@{host}"));
+                    }
                     Some((user, _)) => shown.push_str(&format!("{user}:{HIDDEN}@{host}")),
                     None if scheme.contains("http") => shown.push_str(&format!("{HIDDEN}@{host}")),
                     None => shown.push_str(word),

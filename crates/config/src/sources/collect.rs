@@ -8,10 +8,10 @@ use super::{Collected, Defined, Loaded, Request, Root, environment_source, load_
 use crate::launch::{self, Launch};
 use crate::profile::{Layer, Needs, Profile, Replaces, placeholders};
 use crate::provenance::{Op, Outcome, Source, SourceKind, SourceState};
-use crate::readers::{Contents, Format};
+use crate::readers::{Contents, Format, KEPT, Oddity};
 use crate::resolve::key_of;
 use crate::value::Raw;
-use crate::{arguments, asks, expand, folder, include, needs, switch, variable};
+use crate::{arguments, asks, expand, folder, include, needs, repository, switch, variable};
 
 /// Reads all sources of a layered profile.
 #[must_use]
@@ -83,7 +83,7 @@ pub fn collect(profile: &Profile, request: &Request) -> Collected {
     }
     let places = filled.map(|filled| filled.places()).unwrap_or_default();
     switch::apply(profile, (request, &places), &defines, &mut loaded);
-    expand_values(profile, request, &mut loaded);
+    expand_values(profile, &root, request, &mut loaded);
     defines.sort_by_key(|one| profile.defines.iter().position(|define| define.name == one.name));
     let is_shown = |one: &Defined| {
         let is_quiet = profile.define(&one.name).is_some_and(|define| define.quiet);
@@ -105,7 +105,9 @@ fn path_defines(profile: &Profile, request: &Request, root: &Root) -> Vec<Define
         let is_open = found.values.is_empty();
         let element = define.element.as_ref().filter(|_| is_open);
         let element = element.and_then(|element| folder::element(root, element));
-        let found = match element {
+        let repository = define.repository.filter(|_| is_open);
+        let place = element.or_else(|| repository::find(root, repository?));
+        let found = match place {
             Some((value, from)) => Defined { values: vec![value], from, ..found },
             None => found,
         };
@@ -134,12 +136,50 @@ fn with_filled(request: &Request, filled: Option<&needs::Filled>) -> Request {
     request
 }
 
-/// Replaces `$NAME` in the values of layers that have it, by variables and by stronger values first.
-fn expand_values(profile: &Profile, request: &Request, loaded: &mut [Loaded]) {
-    let expands = |one: &Loaded| {
-        let layer = profile.layers.get(one.layer);
-        one.source.state == SourceState::Read && layer.is_some_and(|layer| layer.expands)
+/// The layers in whose values `$NAME` stands for a variable.
+fn expanding(profile: &Profile, root: &Root) -> BTreeSet<usize> {
+    let packages = root.read(Path::new(PACKAGES)).bytes.unwrap_or_default();
+    let packages = String::from_utf8_lossy(&packages);
+    let expands = |layer: &Layer| {
+        let mut with = layer.expands_with.iter();
+        layer.expands || with.any(|name| packages.contains(&format!("\"{name}\"")))
     };
+    let layers = profile.layers.iter().enumerate();
+    layers.filter(|(_, layer)| expands(layer)).map(|(at, _)| at).collect()
+}
+
+/// The file that names the packages of a project of Node.js.
+const PACKAGES: &str = "package.json";
+
+/// Notes `${NAME}` in values of layers that keep it, where NAME is set in the same file.
+fn note_references(profile: &Profile, expanding: &BTreeSet<usize>, loaded: &mut [Loaded]) {
+    for one in loaded.iter_mut().filter(|one| one.source.state == SourceState::Read) {
+        let layer = profile.layers.get(one.layer);
+        let could = layer.is_some_and(|layer| !layer.expands_with.is_empty());
+        if !could || expanding.contains(&one.layer) {
+            continue;
+        }
+        let entries = &one.contents.entries;
+        let names: BTreeSet<String> =
+            entries.iter().map(|entry| key_of(profile, &entry.path)).collect();
+        let odd = entries.iter().flat_map(|entry| {
+            let parts = entry.value.expose().split("${").skip(1);
+            let used = parts.filter_map(|rest| Some(rest.split_once('}')?.0));
+            let known = used.filter(|name| names.contains(*name));
+            let noted = |name: &str| Oddity { at: entry.at, name: name.to_owned(), what: KEPT };
+            known.map(noted).collect::<Vec<_>>()
+        });
+        let odd: Vec<Oddity> = odd.collect();
+        one.contents.oddities.extend(odd);
+    }
+}
+
+/// Replaces `$NAME` in the values of layers that have it, by variables and by stronger values first.
+fn expand_values(profile: &Profile, root: &Root, request: &Request, loaded: &mut [Loaded]) {
+    let expanding = expanding(profile, root);
+    note_references(profile, &expanding, loaded);
+    let expands =
+        |one: &Loaded| one.source.state == SourceState::Read && expanding.contains(&one.layer);
     let mut values: BTreeMap<String, Raw> = BTreeMap::new();
     for entry in loaded.iter().filter(|one| expands(one)).flat_map(|one| &one.contents.entries) {
         values.insert(key_of(profile, &entry.path), entry.value.clone());

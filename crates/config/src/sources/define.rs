@@ -6,6 +6,7 @@ use crate::profile::{Define, Profile, placeholders};
 use crate::provenance::{SourceKind, SourceState};
 use crate::readers::Entry;
 use crate::resolve::{identity, key_of};
+use crate::value::Raw;
 
 /// The value of a define, and what sets it.
 pub(super) fn defined(
@@ -37,8 +38,9 @@ pub(super) fn defined(
     }
     let environment = request.environment.as_deref().unwrap_or_default();
     for variable in &define.variables {
-        let set =
-            environment.iter().find(|(name, value)| name == variable && !value.expose().is_empty());
+        let is_set =
+            |(name, value): &&(String, Raw)| name == variable && define.knows(value.expose());
+        let set = environment.iter().find(is_set);
         if let Some((name, value)) = set {
             return of(list(value.expose()), format!("variable {name}"));
         }

@@ -47,8 +47,10 @@ pub(super) enum Target {
     File(FileTarget),
     /// A folder of which each file is a key.
     Tree(String),
-    /// Something that is not in files, or that Spring refuses: why.
+    /// Something that is not in files: why.
     Other(String),
+    /// Something that Spring refuses: why.
+    Refused(String),
 }
 
 /// A file that a location means.
@@ -178,7 +180,7 @@ impl Locator<'_> {
     /// The folders of a tree of keys: `*/` at its end stands for each folder in it.
     fn trees(&self, folder: &str) -> Vec<Target> {
         if !folder.ends_with('/') {
-            return vec![Target::Other(format!("Spring wants a `/` at the end of `{folder}`"))];
+            return vec![Target::Refused(format!("Spring wants a `/` at the end of `{folder}`"))];
         }
         let folders = match folder.strip_suffix("*/") {
             Some(start) => {
@@ -243,8 +245,11 @@ impl Locator<'_> {
             None => {
                 let ending = ENDINGS.iter().find(|ending| lower.ends_with(&format!(".{ending}")));
                 let Some(ending) = ending else {
-                    let why = format!("Spring does not know the kind of `{}`", location.text);
-                    return profile.is_none().then_some(Target::Other(why));
+                    let why = format!(
+                        "Spring does not know the kind of `{}`; a folder needs a `/` at its end",
+                        location.text
+                    );
+                    return profile.is_none().then_some(Target::Refused(why));
                 };
                 let (stem, ending) = path.split_at(path.len() - ending.len() - 1);
                 (stem, &ending[1..], ending.to_owned())

@@ -116,8 +116,14 @@ fn strong_sources(profile: &Profile, request: &Request) -> Vec<Loaded> {
     };
     let given =
         |name: &str, pairs| arguments::source(name, pairs).map(|held| Loaded::new(NO_LAYER, held));
-    sources.extend(given("system properties (-D)", of_start("-D")));
     let variables = request.environment.as_deref().unwrap_or_default();
+    let of_jvm = |name: &&str| {
+        let held = variable::properties("system properties (-D)", name, variables)?;
+        Some(Loaded::new(NO_LAYER, held))
+    };
+    sources.extend(["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"].iter().filter_map(of_jvm));
+    sources.extend(given("system properties (-D)", of_start("-D")));
+    sources.extend(["_JAVA_OPTIONS"].iter().filter_map(of_jvm));
     if let Some(layer) = profile.layers.get(JSON)
         && let Some(document) = &layer.document
         && let Some(held) = variable::document(&layer.name, document, variables)

@@ -175,7 +175,12 @@ impl<'a> Reader<'a> {
                     let is_optional = imports.iter().any(|text| text.starts_with("optional:"));
                     children.extend(self.key_tree(folder, &called, is_optional));
                 }
-                Target::Other(why) => children.extend(self.other(&imports, why, &called)),
+                Target::Other(why) => {
+                    children.extend(self.other(&imports, (SourceState::Unsupported, why), &called));
+                }
+                Target::Refused(why) => {
+                    children.extend(self.other(&imports, (SourceState::Unparsable, why), &called));
+                }
             }
         }
         children
@@ -257,10 +262,15 @@ impl<'a> Reader<'a> {
     }
 
     /// Notes something that Spring imports and Culprit does not read, or that Spring refuses.
-    fn other(&mut self, imports: &[String], why: &str, called: &str) -> Option<usize> {
+    fn other(
+        &mut self,
+        imports: &[String],
+        (state, why): (SourceState, &str),
+        called: &str,
+    ) -> Option<usize> {
         let name = imports.join(", ");
         let is_new = self.taken.insert(name.clone());
-        is_new.then(|| self.note(name, called, SourceState::Unsupported, why))
+        is_new.then(|| self.note(name, called, state, why))
     }
 
     fn note(&mut self, name: String, called: &str, state: SourceState, why: &str) -> usize {

@@ -404,3 +404,12 @@ fn a_reset_of_one_name_needs_a_mapping_and_is_a_finding_else() {
     assert!(said[1].contains("stands in a list or in several files: compose.yaml"), "{said:?}");
     assert!(said[0].contains("no weaker file sets it"), "{said:?}");
 }
+
+#[test]
+fn a_colon_in_a_list_is_named_as_the_slip() {
+    let compose =
+        "services:\n  web:\n    image: x\n    environment:\n      - NODE_ENV:production\n";
+    let found = inspected("compose", &[("compose.yaml", compose)], &[]);
+    let fixes: Vec<&String> = found.findings.iter().flat_map(|one| &one.fix).collect();
+    assert_eq!(fixes, ["Write `NODE_ENV=production`."]);
+}

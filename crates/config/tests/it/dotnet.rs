@@ -2,7 +2,9 @@
 
 use culprit_config::{Request, SourceState, inspect};
 
-use crate::support::{chain, effective, folder, profile, redactor, request, write};
+use crate::support::{
+    chain, effective, findings, folder, inspected, profile, redactor, request, write,
+};
 
 const PROJECT: &str = "<Project Sdk=\"Microsoft.NET.Sdk.Web\">\n  <PropertyGroup>\n    \
                        <UserSecretsId>shop-1</UserSecretsId>\n  </PropertyGroup>\n</Project>\n";
@@ -88,5 +90,22 @@ fn arguments_are_the_strongest_and_arrays_are_merged_by_index() {
             "A:2=env < environment",
             "B=2 < arguments"
         ]
+    );
+}
+
+#[test]
+fn variables_that_are_no_keys_are_known() {
+    let files = [
+        ("appsettings.json", "{\"A\": 1}"),
+        (
+            "Program.cs",
+            "var a = Configuration[\"A\"]; Environment.GetEnvironmentVariable(\"SHOP_MODE\");",
+        ),
+    ];
+    let variables = [("ASPNETCORE_URL", "x"), ("SHOP_MOD", "1"), ("ASPNETCORE_HTTP_PORTS", "80")];
+    let found = inspected("dotnet", &files, &variables);
+    assert_eq!(
+        findings(&found),
+        ["config-near-miss-name ASPNETCORE_URL", "config-near-miss-name SHOP_MOD"]
     );
 }

@@ -13,6 +13,7 @@ mod explained;
 mod findings;
 mod framework;
 mod gaps;
+mod git;
 mod hostile;
 mod kubernetes;
 mod layers;

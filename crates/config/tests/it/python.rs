@@ -175,3 +175,32 @@ fn fields_are_found_by_their_variables_and_findings_name_these() {
         "{names:?}"
     );
 }
+
+const SETTINGS: &str = "from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict\n\
+                        class Settings(BaseSettings):\n    model_config = SettingsConfigDict(env_file='.env', env_prefix='SVC_')\n";
+
+#[test]
+fn a_list_that_code_decodes_is_no_mistake() {
+    let of = |more: &str| {
+        let settings = format!("{SETTINGS}    {more}\n");
+        let files = [("settings.py", settings.as_str()), (".env", "SVC_TAGS=a,b\n")];
+        findings(&inspected("pydantic", &files, &[]))
+    };
+    assert_eq!(of("tags: list[str] = []"), ["config-start-fails Settings.tags"]);
+    assert_eq!(of("tags: Annotated[list[str], NoDecode] = []"), [""; 0]);
+    assert_eq!(
+        of(
+            "tags: list[str] = []\n    model_config = SettingsConfigDict(env_file='.env', env_prefix='SVC_', enable_decoding=False)"
+        ),
+        [""; 0]
+    );
+}
+
+#[test]
+fn a_misspelled_variable_of_a_field_is_one_finding_with_the_right_name() {
+    let settings = format!("{SETTINGS}    required_url: str\n");
+    let files = [("settings.py", settings.as_str()), (".env", "SVC_REQURED_URL=x\n")];
+    let found = inspected("pydantic", &files, &[]);
+    assert_eq!(findings(&found), ["config-near-miss-name Settings.requred_url"]);
+    assert_eq!(found.findings[0].fix, ["Rename `SVC_REQURED_URL` to `SVC_REQUIRED_URL`."]);
+}

@@ -278,3 +278,45 @@ fn the_variables_of_services_are_listed() {
     let rows: Vec<String> = rows.collect();
     assert_eq!(rows, ["LEVEL .env ${LEVEL}", "A web.env web.A", "LEVEL compose.yaml web.LEVEL"]);
 }
+
+#[test]
+fn a_default_behind_two_bars_stands_for_an_empty_text_too() {
+    let package = ("package.json", r#"{"dependencies": {"dotenv": "17"}}"#);
+    let env = (".env", "LEVEL=\nMODE=\nNAME=x\n");
+    let code = (
+        "app.js",
+        "require('dotenv').config();\nf(process.env.LEVEL || 'info', process.env.MODE ?? 'a', process.env.NAME || 'b');\n",
+    );
+    let found = inspected("dotenv", &[package, env, code], &[]);
+    assert_eq!(effective(&found), ["LEVEL=info < app.js:2", "MODE= < .env:2", "NAME=x < .env:3"]);
+    assert_eq!(chain(&found, "LEVEL"), ["app.js:2 won", ".env:1 shadowed"]);
+}
+
+#[test]
+fn dotenv_alone_keeps_references() {
+    let of = |packages: &str| {
+        let package = format!(r#"{{"dependencies": {{{packages}}}}}"#);
+        let env = (".env", "HOST=h\nURL=http://${HOST}/x\nTOTAL 5=1\n");
+        let code =
+            ("app.js", "require('dotenv').config();\nf(process.env.URL, process.env.HOST);\n");
+        inspected("dotenv", &[("package.json", &package), env, code], &[])
+    };
+    let kept = of(r#""dotenv": "17""#);
+    assert_eq!(effective(&kept)[1], "URL=http://${HOST}/x < .env:2");
+    assert_eq!(findings(&kept), ["config-bad-env-file-value ", "config-blank-interpolation HOST"]);
+    let replaced = of(r#""dotenv": "17", "dotenv-expand": "12""#);
+    assert_eq!(effective(&replaced)[1], "URL=http://h/x < .env:2");
+    assert_eq!(findings(&replaced), ["config-bad-env-file-value "]);
+}
+
+#[test]
+fn next_takes_an_unknown_mode_for_none() {
+    let files = [
+        ("package.json", r#"{"dependencies": {"next": "16"}}"#),
+        (".env", "A=1\n"),
+        (".env.development", "A=2\n"),
+        (".env.staging", "A=3\n"),
+    ];
+    let found = inspected("next", &files, &[("NODE_ENV", "staging")]);
+    assert_eq!(effective(&found), ["A=2 < .env.development:1"]);
+}

@@ -212,3 +212,64 @@ fn a_list_of_a_stronger_source_replaces_one_that_is_written_as_one_value() {
         ["hosts=c < application.yaml:1", "ports[0]=3 < application.yaml:2"]
     );
 }
+
+#[test]
+fn the_variable_without_underscores_for_dashes_is_the_stronger_one() {
+    let files = [("application.yml", "shop:\n  tax-rate: 1\n")];
+    // As Spring Boot 3.5.7 does it, in whatever order they are set.
+    for variables in [
+        [("SHOP_TAXRATE", "3"), ("SHOP_TAX_RATE", "4")],
+        [("SHOP_TAX_RATE", "4"), ("SHOP_TAXRATE", "3")],
+    ] {
+        let found = inspected("spring", &files, &variables);
+        assert_eq!(effective(&found), ["shop.tax-rate=3 < environment"]);
+        assert_eq!(findings(&found), ["config-shadowed shop.tax-rate"]);
+    }
+    let found = inspected("spring", &files, &[("shop_taxrate", "3"), ("shop_tax_rate", "4")]);
+    assert_eq!(
+        findings(&found),
+        ["config-undefined-order shop.tax-rate", "config-shadowed shop.tax-rate"]
+    );
+}
+
+#[test]
+fn a_folder_as_a_location_needs_a_slash() {
+    let files = [("application.yml", "a: 1\n"), ("conf/application.yml", "a: 2\n")];
+    let of = |location: &str| {
+        inspected("spring", &files, &[("SPRING_CONFIG_ADDITIONAL_LOCATION", location)])
+    };
+    assert_eq!(effective(&of("./conf/"))[0], "a=2 < conf/application.yml:1");
+    let refused = of("./conf");
+    assert_eq!(findings(&refused), ["config-start-fails "]);
+    assert_eq!(
+        refused.findings[0].why,
+        "Reason: Spring does not know the kind of `./conf`; a folder needs a `/` at its end."
+    );
+}
+
+#[test]
+fn a_backslash_in_properties_is_an_escape() {
+    let letters = "a=Gr\u{fc}\u{df}e\n";
+    let found = inspected("spring", &[("application.properties", letters)], &[]);
+    assert_eq!(findings(&found), ["config-bad-env-file-value a"]);
+    let text = "path=C:\\temp\\new\nok=C:\\\\temp\nregex=\\d+\ntab=a\\tb\n";
+    let found = inspected("spring", &[("application.properties", text)], &[]);
+    assert_eq!(
+        findings(&found),
+        ["config-bad-env-file-value path", "config-bad-env-file-value regex"]
+    );
+}
+
+#[test]
+fn options_of_the_jvm_in_a_variable_are_system_properties() {
+    let files = [("application.yml", "app:\n  host: file\n  mode: file\n")];
+    let of = |variables: &[(&str, &str)]| effective(&inspected("spring", &files, variables));
+    let options = ("JAVA_TOOL_OPTIONS", "-Xmx1g -Dapp.host=jvm '-Dapp.mode=a b'");
+    let expected =
+        ["app.host=jvm < variable JAVA_TOOL_OPTIONS", "app.mode=a b < variable JAVA_TOOL_OPTIONS"];
+    assert_eq!(of(&[options, ("APP_HOST", "shell")]), expected);
+    let later = ("_JAVA_OPTIONS", "-Dapp.host=last");
+    assert_eq!(of(&[later, options])[0], "app.host=last < variable _JAVA_OPTIONS");
+    let active = of(&[("JDK_JAVA_OPTIONS", "-Dspring.profiles.active=dev")]);
+    assert_eq!(active[2], "spring.profiles.active=dev < variable JDK_JAVA_OPTIONS");
+}
