@@ -3,6 +3,7 @@
 //! stores no user agents.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use culprit_model::counted;
@@ -280,7 +281,7 @@ impl MatomoVisits {
 /// All rows, until the last one.
 #[derive(Debug, Default)]
 pub(crate) struct MatomoJoin {
-    visits: FxHashMap<i64, VisitVersion>,
+    visits: BTreeMap<i64, VisitVersion>,
     all: HitVisits,
     actions: FxHashMap<i64, (i64, String)>,
     links: Vec<(usize, Link)>,

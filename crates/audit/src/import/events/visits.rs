@@ -152,7 +152,7 @@ fn rank(hits: &[(usize, Hit)], hasher: &AddressHasher) -> u64 {
     let digests: Vec<[u8; 8]> = hits.iter().map(|(_, hit)| hit.digest.to_le_bytes()).collect();
     let [hash, _] = hasher.hash128(&[b"version", digests.as_flattened()]);
     let events = u32::try_from(hits.len()).unwrap_or(u32::MAX);
-    u64::from(events) << 32 | hash >> 32
+    (u64::from(events) << 32) | (hash >> 32)
 }
 
 /// Adds a visit of these events, which are in the order of their times.
