@@ -291,7 +291,7 @@ fn aliases(object: &str, text: &str) -> BTreeSet<String> {
         items
             .filter_map(|item| {
                 let mut words = item.split([' ', ':', '\n', '\t']).filter(|word| !word.is_empty());
-                (words.next()? == member).then(|| words.last().unwrap_or(member))
+                (words.next()? == member).then(|| words.next_back().unwrap_or(member))
             })
             .next()
             .filter(is_name)
