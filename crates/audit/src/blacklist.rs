@@ -67,6 +67,13 @@ impl BlacklistEntry {
     pub fn is_unseen(&self) -> bool {
         self.exact == 0 && self.leaks.is_empty() && !self.has_twin
     }
+
+    /// True when it excludes nothing: an earlier entry is the same, or what is stored of its robot is
+    /// spelled in another way.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.doubles.is_some() || (self.exact == 0 && !self.is_unseen())
+    }
 }
 
 /// Compares a list with a store. `name` is the list's file in the patch; `robots` has verdicts by

@@ -8,9 +8,10 @@ use culprit_query::{
 };
 use thiserror::Error;
 
+use crate::error::Error;
 use crate::questions::text;
-use crate::schema::{Partition, TABLES};
-use crate::store::{Store, is_begun};
+use crate::schema::{Partition, StoreTable, TABLES};
+use crate::store::{MANIFEST, Store, is_begun};
 
 /// A question about a store could not be answered.
 #[derive(Debug, Error)]
@@ -22,6 +23,14 @@ pub enum AuditError {
         /// The folder.
         path: PathBuf,
         /// Why not.
+        why: String,
+    },
+    /// It is a store that is not whole.
+    #[error("the store `{}` is damaged: {why}", path.display())]
+    Damaged {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong.
         why: String,
     },
     /// The engine cannot be used.
@@ -214,15 +223,48 @@ fn without_labelled(sql: &str) -> String {
     }
 }
 
-/// The files of a store by table.
+/// How often a store is listed again that changed meanwhile.
+const TRIES: u32 = 5;
+
+/// The files in the list of a store, by table; none without a list. Files that are in no list are left by
+/// an import that was killed or had no room: their rows would count twice.
+fn listed_tables(folder: &Path) -> Result<Option<Vec<TableFiles>>, AuditError> {
+    let damaged = |why: String| AuditError::Damaged { path: folder.to_owned(), why };
+    let open = || match Store::open(folder) {
+        Ok(store) => Ok(Some(store)),
+        Err(Error::NoStore { .. }) => Ok(None),
+        Err(error) => Err(damaged(error.to_string())),
+    };
+    let mut tries = 0;
+    loop {
+        let Some(store) = open()? else { return Ok(None) };
+        let Some(why) = store.missing_file() else {
+            let table = |table: &StoreTable| TableFiles {
+                table: table.table,
+                files: store.files(table.table.name).map(|file| store.path(file)).collect(),
+            };
+            return Ok(Some(TABLES.iter().map(table).collect()));
+        };
+        tries += 1;
+        let now = open()?.map(|now| now.generation());
+        if tries == TRIES || now == Some(store.generation()) {
+            return Err(damaged(why));
+        }
+    }
+}
+
+/// The files of a store by table. Without a list of them, those that are in its folder.
 ///
 /// # Errors
-/// When the folder has no table of a store, or cannot be listed.
+/// When the folder has no table of a store, cannot be listed, or lacks a file of the store's list.
 pub fn tables_of(folder: &Path) -> Result<Vec<TableFiles>, AuditError> {
     let wrong = |why: String| AuditError::NoStore { path: folder.to_owned(), why };
     if !folder.is_dir() {
         let why = if folder.exists() { "it is no folder" } else { "it does not exist" };
         return Err(wrong(why.to_owned()));
+    }
+    if let Some(tables) = listed_tables(folder)? {
+        return Ok(tables);
     }
     let mut tables = Vec::new();
     for table in TABLES {
@@ -243,6 +285,10 @@ pub fn tables_of(folder: &Path) -> Result<Vec<TableFiles>, AuditError> {
     }
     if is_empty {
         return Err(wrong("it has no tables; `culprit audit import` makes a store".to_owned()));
+    }
+    if is_begun(folder) {
+        let why = format!("`{MANIFEST}`, the list of its files, is missing");
+        return Err(AuditError::Damaged { path: folder.to_owned(), why });
     }
     Ok(tables)
 }

@@ -24,7 +24,7 @@ const FLEET: [Table; 4] =
 pub(crate) fn tables(folder: &Path) -> Result<Option<Vec<TableFiles>>, Failure> {
     if folder.join(STORE).is_file() {
         let tables = culprit_audit::tables_of(folder);
-        return tables.map(Some).map_err(|error| Failure::bad_input(error.to_string()));
+        return tables.map(Some).map_err(crate::audit::question_failure);
     }
     if !folder.join(FleetSample::TABLE.name).is_dir() {
         return Ok(None);

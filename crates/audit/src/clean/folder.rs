@@ -40,7 +40,8 @@ pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)
 }
 
-/// A plan that is being made.
+/// A plan that is being made. What was written is removed when it is not finished: a plan needs a folder of
+/// its own, and the next one may have the same.
 #[derive(Debug)]
 pub(crate) struct NewFolder {
     pub(crate) path: PathBuf,
@@ -77,14 +78,26 @@ impl NewFolder {
     }
 
     /// Writes the document, with which the plan is whole.
-    pub(crate) fn finish(self, plan: Plan) -> Result<Plan, CleanError> {
-        let mut plan = Plan { files: self.files, digest: String::new(), ..plan };
+    pub(crate) fn finish(mut self, plan: Plan) -> Result<Plan, CleanError> {
+        let mut plan = Plan { files: self.files.clone(), digest: String::new(), ..plan };
         let text = serde_json::to_string_pretty(&plan)
             .map_err(|error| Error::io("write", &self.path, error.into()))?;
         plan.digest = digest(text.as_bytes());
         let signed = with_digest(&text, "", &plan.digest);
         write_durably(&self.path.join(PLAN), format!("{signed}\n").as_bytes())?;
+        self.files.clear();
         Ok(plan)
+    }
+}
+
+impl Drop for NewFolder {
+    fn drop(&mut self) {
+        // What cannot be removed stays, and the next plan is refused.
+        for name in self.files.keys().map(|name| self.path.join(name)) {
+            std::fs::remove_file(&name).ok();
+            name.parent().and_then(|folder| std::fs::remove_dir(folder).ok());
+        }
+        std::fs::remove_dir(&self.path).ok();
     }
 }
 
@@ -184,3 +197,23 @@ pub(crate) const INTERACTIONS: &str = "interactions";
 pub(crate) const CONTACTS: &str = "contacts";
 /// Contacts that lose some of their interactions.
 pub(crate) const PARTIAL: &str = "partial-contacts";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_that_is_not_finished_leaves_no_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plan");
+        let mut plan = NewFolder::create(&path).unwrap();
+        plan.write("keys/a.parquet", b"a").unwrap();
+        plan.write("keys/b.parquet", b"b").unwrap();
+        // A file has its name already: what failed is named, and nothing is left.
+        std::fs::write(path.join("undo"), "").unwrap();
+        assert!(plan.write("undo/a.sql", b"").is_err());
+        std::fs::remove_file(path.join("undo")).unwrap();
+        drop(plan);
+        assert!(!path.exists());
+    }
+}

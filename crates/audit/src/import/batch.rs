@@ -102,6 +102,8 @@ pub(crate) struct RawVisit {
     pub(crate) views: Range<u32>,
     pub(crate) events: Range<u32>,
     pub(crate) traffic: Option<Traffic>,
+    /// Of two versions that were changed at one time the one with the larger number counts.
+    pub(crate) rank: Option<u64>,
     /// True when the source is a log: the contact needs no row of its own.
     pub(crate) from_log: bool,
 }
@@ -159,15 +161,28 @@ pub(crate) struct RawIdentifier {
     pub(crate) known: bool,
 }
 
-/// What a facet says that other tables need.
-#[derive(Debug, Default)]
-pub(crate) struct FacetFacts {
-    pub(crate) place: Option<u32>,
-    pub(crate) address: Option<u32>,
-    pub(crate) classification: Option<i64>,
-    pub(crate) override_classification: Option<i64>,
-    pub(crate) reported_interactions: Option<u32>,
+/// What a facet says that other tables need. The newest facet of a name says all of it: what it leaves
+/// out is not known any more.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) enum FacetFacts {
+    /// Nothing that other tables need.
+    #[default]
+    Other,
+    /// Where an interaction came from.
+    Located { place: Option<u32>, address: Option<u32> },
+    /// How the source classifies a contact.
+    Classified { level: Option<i64>, override_level: Option<i64> },
+    /// How many interactions a contact has.
+    Measured { interactions: Option<u32> },
 }
+
+/// When the source changed a facet: later than any facet that was never seen, also without a time.
+pub(crate) fn facet_time(last_modified: Option<i64>) -> i64 {
+    last_modified.map_or(UNSEEN + 1, |time| time.max(UNSEEN + 1))
+}
+
+/// The time of a facet that was never seen.
+pub(crate) const UNSEEN: i64 = i64::MIN;
 
 /// A facet.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use culprit_model::Row as _;
 
-use super::batch::{FacetFacts, Guid, RawContact, RawIdentifier};
+use super::batch::{FacetFacts, Guid, RawContact, RawIdentifier, UNSEEN};
 use super::index::GuidIndex;
 use crate::error::Error;
 use crate::schema::{Bytes, Contact, ContactKey, SourceKey, Utc};
@@ -26,8 +26,9 @@ struct Slot {
     source_row: u64,
     classification: Option<i64>,
     override_classification: Option<i64>,
-    /// Facets that are older do not change the row; for this import only.
-    facets_until: i64,
+    /// When the facets were changed that say so.
+    classified: i64,
+    measured: i64,
     reported: Option<u32>,
     identifiers: u32,
     /// Identifiers that this import read.
@@ -69,7 +70,8 @@ impl Slot {
             source_row: 0,
             classification: None,
             override_classification: None,
-            facets_until: NEVER,
+            classified: UNSEEN,
+            measured: UNSEEN,
             reported: None,
             identifiers: 0,
             identifiers_read: 0,
@@ -84,16 +86,16 @@ impl Slot {
     }
 
     fn of_row(row: &Contact) -> Self {
-        let last_modified = row.last_modified.map_or(NEVER, |time| time.0);
         Self {
             created: row.created.map_or(NEVER, |time| time.0),
-            last_modified,
+            last_modified: row.last_modified.map_or(NEVER, |time| time.0),
             token: [row.token_high.unwrap_or(0), row.token_low.unwrap_or(0)],
             facets_bytes: row.facets_bytes.0,
             source_row: row.source_row.unwrap_or(0),
             classification: row.classification,
             override_classification: row.override_classification,
-            facets_until: last_modified,
+            classified: UNSEEN,
+            measured: UNSEEN,
             reported: row.reported_interactions,
             identifiers: row.identifiers,
             identifiers_read: 0,
@@ -218,24 +220,37 @@ impl Contacts {
         true
     }
 
-    /// Takes what a facet says.
-    pub(crate) fn describe(&mut self, key: u32, facts: &FacetFacts, last_modified: Option<i64>) {
-        let says = facts.classification.is_some()
-            || facts.override_classification.is_some()
-            || facts.reported_interactions.is_some();
-        let time = last_modified.unwrap_or(NEVER);
+    /// Takes what a facet of this time says, if none of its name is as new. Of two facets with one time
+    /// the first one counts.
+    pub(crate) fn describe(&mut self, key: u32, facts: FacetFacts, time: i64) {
         let slot = &mut self.slots[key as usize];
-        if !says || time < slot.facets_until {
-            return;
-        }
-        slot.facets_until = time;
         let before = (slot.classification, slot.override_classification, slot.reported);
-        slot.classification = facts.classification.or(before.0);
-        slot.override_classification = facts.override_classification.or(before.1);
-        slot.reported = facts.reported_interactions.or(before.2);
+        match facts {
+            FacetFacts::Classified { level, override_level } if time > slot.classified => {
+                slot.classified = time;
+                (slot.classification, slot.override_classification) = (level, override_level);
+            }
+            FacetFacts::Measured { interactions } if time > slot.measured => {
+                slot.measured = time;
+                slot.reported = interactions;
+            }
+            _ => {}
+        }
         if before != (slot.classification, slot.override_classification, slot.reported) {
             self.change(key);
         }
+    }
+
+    /// Notes that the store has the facet of a contact that classifies it, with this time.
+    pub(crate) fn has_classification(&mut self, key: u64, time: i64) {
+        let slot = usize::try_from(key).ok().and_then(|at| self.slots.get_mut(at));
+        slot.into_iter().for_each(|slot| slot.classified = slot.classified.max(time));
+    }
+
+    /// Notes that the store has the facet of a contact that counts its interactions, with this time.
+    pub(crate) fn has_measures(&mut self, key: u64, time: i64) {
+        let slot = usize::try_from(key).ok().and_then(|at| self.slots.get_mut(at));
+        slot.into_iter().for_each(|slot| slot.measured = slot.measured.max(time));
     }
 
     /// Sets the bytes of a contact's facets.

@@ -150,6 +150,11 @@ impl Dictionaries {
         TermKey(key)
     }
 
+    /// The key of a term that the store has.
+    pub(crate) fn known_term(&self, kind: TermKind, text: &str) -> Option<TermKey> {
+        self.terms.get(&(kind, Text::from(text))).map(|key| TermKey(*key))
+    }
+
     /// The key of a place.
     pub(crate) fn place(&mut self, facts: &PlaceFacts) -> u32 {
         if let Some(key) = self.places.get(facts) {

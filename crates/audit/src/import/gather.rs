@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use culprit_model::Text;
 
 use super::address::AddressHasher;
-use super::batch::{Batch, RawFacet, RawLong, RawVisit, Reject};
+use super::batch::{Batch, FacetFacts, RawFacet, RawLong, RawVisit, Reject, facet_time};
 use super::contacts::Contacts;
 use super::counts::{Counts, SourceState};
 use super::dictionaries::{BatchKeys, Dictionaries};
 use super::geoip::GeoIp;
-use super::values::Values;
+use super::values::{Values, facet_times};
 use super::visits::{VisitRows, Visits};
 use crate::error::Error;
 use crate::json::Totals;
@@ -59,12 +59,15 @@ impl Gatherer {
         sources: Vec<SourceState>,
     ) -> Result<Self, Error> {
         let known = store.read::<ImportSource>()?;
+        let dictionaries = Dictionaries::read(store)?;
+        let (mut contacts, mut visits) = (Contacts::read(store)?, Visits::read(store)?);
+        facet_times(store, &dictionaries, (&mut contacts, &mut visits))?;
         Ok(Self {
             hasher,
             geoip,
-            dictionaries: Dictionaries::read(store)?,
-            contacts: Contacts::read(store)?,
-            visits: Visits::read(store)?,
+            dictionaries,
+            contacts,
+            visits,
             values: Values::new(store.manifest().facet_block),
             json: BTreeMap::new(),
             rejects: Vec::new(),
@@ -195,7 +198,8 @@ impl Gatherer {
     ) -> bool {
         let contact = self.contacts.key(raw.contact, raw.shard, raw.from_log);
         let key = self.visits.key(raw.guid);
-        let version = (raw.last_modified, raw.traffic.map_or(0, |traffic| traffic.requests));
+        let requests = raw.traffic.map_or(0, |traffic| u64::from(traffic.requests));
+        let version = (raw.last_modified, raw.rank.unwrap_or(requests));
         if !self.visits.wants(key, version) {
             return false;
         }
@@ -211,6 +215,7 @@ impl Gatherer {
             guid_high: raw.guid[0],
             guid_low: raw.guid[1],
             last_modified: raw.last_modified.map(Utc),
+            version_rank: raw.rank,
             source_id: source,
             source_row: base + raw.row,
             unmatched_place_id: None,
@@ -265,15 +270,17 @@ impl Gatherer {
         let owner = match raw.owner_kind {
             OwnerKind::Contact => {
                 let contact = self.contacts.key(raw.owner, raw.shard, false);
-                self.contacts.describe(contact, &raw.facts, raw.last_modified);
+                self.contacts.describe(contact, raw.facts, facet_time(raw.last_modified));
                 contact
             }
             OwnerKind::Interaction => {
                 let key = self.visits.key(raw.owner);
-                let place = keys.place(raw.facts.place, raw.facts.address);
-                self.counts.located += u64::from(raw.facts.place.is_none() && place.is_some());
-                let address = raw.facts.address.map(|address| keys.addresses[address as usize]);
-                self.visits.locate(key, place, address);
+                if let FacetFacts::Located { place: named, address } = raw.facts {
+                    let place = keys.place(named, address);
+                    self.counts.located += u64::from(named.is_none() && place.is_some());
+                    let address = address.map(|address| keys.addresses[address as usize]);
+                    self.visits.locate(key, facet_time(raw.last_modified), (place, address));
+                }
                 key
             }
         };

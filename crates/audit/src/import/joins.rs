@@ -16,6 +16,8 @@ pub(super) struct Joins {
     hits: HitVisits,
     matomo: MatomoJoin,
     orphans: Vec<(usize, Reject)>,
+    /// What the reader must know of tables that are in no source.
+    missing_tables: Vec<String>,
     own_fields: FieldSet,
 }
 
@@ -26,7 +28,8 @@ impl Joins {
         Self { sessions: Sessions::new(&first_ms), ..Self::default() }
     }
 
-    /// What the reader must know of the lines of logs, which were read with these names of fields.
+    /// What the reader must know of the sources, which were read with these names of fields; after
+    /// [`Joins::finish`].
     pub(super) fn warnings(&self, fields: &[(LogField, String)]) -> Vec<String> {
         let missing = fields.iter().filter(|(field, _)| !self.own_fields.has(*field));
         let mut warnings: Vec<String> = missing
@@ -34,6 +37,7 @@ impl Joins {
                 format!("no line has the field `{name}` of `--field {}={name}`", field.word())
             })
             .collect();
+        warnings.extend(self.missing_tables.iter().cloned());
         let (repeated, more) = self.sessions.repeated_lines();
         if repeated > 0 {
             warnings.push(format!(
@@ -73,7 +77,9 @@ impl Joins {
 
     /// All visits that are left, at the end of the sources.
     pub(super) fn finish(&mut self, hasher: &AddressHasher) -> Vec<Batch> {
-        let (mut joined, orphans) = self.matomo.finish();
+        let found = self.matomo.finish();
+        self.missing_tables = found.warnings();
+        let (mut joined, orphans) = (found.all, found.orphans);
         self.orphans = orphans;
         let batches =
             [self.sessions.batch(true, hasher), self.hits.batch(hasher), joined.batch(hasher)];

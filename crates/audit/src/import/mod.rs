@@ -56,6 +56,7 @@ use self::plan::{Plan, PlannedSource};
 use self::run::Progress;
 use crate::error::Error;
 use crate::rollups::write_rollups;
+use crate::schema::ImportSource;
 use crate::store::{Draft, Manifest, Resume, Store};
 use crate::visits::Zone;
 
@@ -293,9 +294,7 @@ fn read_and_write(
     progress(so_far);
     let changed = gatherer.write(draft, &store)?;
     if done {
-        let mut warnings = warnings(options, &gatherer.counts);
-        warnings.extend(joins.warnings(&options.fields));
-        warnings.extend(plan.copies.iter().map(FileCopy::warning));
+        let warnings = all_warnings((options, plan), (&gatherer, &joins), &store)?;
         let first_reject = gatherer.first_reject();
         let (mut counts, format) = (gatherer.counts, plan.format);
         // Rows of a source are numbered from its beginning; what is counted is what this run did.
@@ -331,7 +330,23 @@ fn finish_joins(
     gatherer.sources.iter().try_for_each(|source| check_rejects(options, source))
 }
 
-/// What the reader of the store must know.
+/// What the reader of the store must know, of rows and of sources.
+fn all_warnings(
+    (options, plan): (&ImportOptions, &Plan),
+    (gatherer, joins): (&Gatherer, &Joins),
+    store: &Store,
+) -> Result<Vec<String>, Error> {
+    let mut warnings = warnings(options, &gatherer.counts);
+    warnings.extend(joins.warnings(&options.fields));
+    if plan.format.is_joined() {
+        warnings.extend(gatherer.sources.iter().filter_map(nothing_read));
+    }
+    warnings.extend(two_measures(store, plan.format, &gatherer.counts)?);
+    warnings.extend(plan.copies.iter().map(FileCopy::warning));
+    Ok(warnings)
+}
+
+/// What the reader of the store must know of rows.
 fn warnings(options: &ImportOptions, counts: &Counts) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(zone @ Zone::Fixed(_)) = options.zone {
@@ -363,6 +378,38 @@ fn warnings(options: &ImportOptions, counts: &Counts) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// That no line of a log is about a request. A table of an xDB that a store does not need is no error.
+fn nothing_read(source: &SourceState) -> Option<String> {
+    (source.rows > 0 && source.ignored == source.rows).then(|| {
+        format!(
+            "no row of `{}` is one that a store needs: check that `--from` names its format",
+            source.name
+        )
+    })
+}
+
+/// That two programs measured the visits of a store: what both saw counts twice.
+fn two_measures(
+    store: &Store,
+    format: SourceFormat,
+    counts: &Counts,
+) -> Result<Option<String>, Error> {
+    use culprit_model::Label as _;
+    if counts.interactions == 0 {
+        return Ok(None);
+    }
+    let sources = store.read::<ImportSource>()?;
+    let known = sources.iter().filter_map(|source| SourceFormat::from_word(&source.format));
+    let other = known.map(SourceFormat::family).find(|family| *family != format.family());
+    Ok(other.map(|other| {
+        format!(
+            "the store has visits of {other}, and now of {}: visits that both saw count twice. Use a \
+             store for each",
+            format.family()
+        )
+    }))
 }
 
 /// Whether a source has few enough rows that could not be read.

@@ -76,6 +76,20 @@ impl SourceFormat {
         !matches!(self, Self::XdbJson | Self::XdbCsv | Self::Bcp) && !self.is_database()
     }
 
+    /// What measured the visits: formats of one family tell the same visits.
+    pub(super) fn family(self) -> &'static str {
+        match self {
+            Self::XdbJson | Self::XdbCsv | Self::XdbPostgres | Self::XdbSqlServer | Self::Bcp => {
+                "xDB"
+            }
+            Self::AccessLog | Self::Iis | Self::CloudFront | Self::Elb | Self::JsonLog => "a log",
+            Self::SnowplowTsv => "Snowplow",
+            Self::Ga4Json => "Google Analytics",
+            Self::Matomo => "Matomo",
+            Self::Auto => "",
+        }
+    }
+
     /// True when tables of databases are copied out before they are read.
     pub(super) fn is_database(self) -> bool {
         matches!(self, Self::XdbPostgres | Self::XdbSqlServer)

@@ -4,13 +4,66 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use culprit_model::{Row as _, table};
 use rustc_hash::FxHashMap;
 
+use super::batch::facet_time;
 use super::contacts::Contacts;
-use super::visits::{read_part, read_stored, write_part};
+use super::dictionaries::Dictionaries;
+use super::visits::{Visits, read_part, read_stored, write_part};
+use super::xdb::{CLASSIFICATION, IP_INFO, MEASURES};
 use crate::error::Error;
-use crate::schema::{Facet, LongValue, OwnerKind, SourceKey, TermKey};
+use crate::schema::{Facet, LongValue, OwnerKind, SourceKey, TermKey, TermKind, Utc};
 use crate::store::{Draft, FilePlace, Store};
+
+table! {
+    /// When the source changed a facet.
+    FacetTime in "facets" {
+        /// What it belongs to.
+        owner_kind: OwnerKind,
+        /// Key of its owner.
+        owner_id: u64,
+        /// Its name.
+        facet_key: TermKey,
+        /// When the source changed it last.
+        last_modified: Option<Utc>,
+    }
+}
+
+/// Tells contacts and visits when the store's facets were changed that say something of them, so that
+/// no older facet replaces what these said.
+///
+/// # Errors
+/// When the table cannot be read.
+pub(crate) fn facet_times(
+    store: &Store,
+    dictionaries: &Dictionaries,
+    (contacts, visits): (&mut Contacts, &mut Visits),
+) -> Result<(), Error> {
+    let key = |name| dictionaries.known_term(TermKind::FacetKey, name);
+    let (located, classified, measured) = (key(IP_INFO), key(CLASSIFICATION), key(MEASURES));
+    if [located, classified, measured] == [None; 3] {
+        return Ok(());
+    }
+    for file in store.files(FacetTime::TABLE.name) {
+        for row in store.read_file::<FacetTime>(file)? {
+            let time = facet_time(row.last_modified.map(|time| time.0));
+            match (row.owner_kind, Some(row.facet_key)) {
+                (OwnerKind::Interaction, key) if key == located => {
+                    visits.has_address_facet(row.owner_id, time);
+                }
+                (OwnerKind::Contact, key) if key == classified => {
+                    contacts.has_classification(row.owner_id, time);
+                }
+                (OwnerKind::Contact, key) if key == measured => {
+                    contacts.has_measures(row.owner_id, time);
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
 
 /// Facets and long values, each facet of an owner once.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use std::path::Path;
 use culprit_model::{Row, table};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::batch::Guid;
+use super::batch::{Guid, UNSEEN};
 use super::index::GuidIndex;
 use crate::error::Error;
 use crate::schema::{
@@ -21,19 +21,24 @@ use crate::schema::{
 use crate::store::{Draft, FilePlace, Store};
 use crate::time::DAY_MS;
 
-/// No row, no place, no address.
+/// No row; no place and no address that this import or a facet without a row says.
 pub(crate) const NONE: u32 = u32::MAX;
+/// The newest address facet says no place, or no address.
+const NOWHERE: u32 = u32::MAX - 1;
 
 /// What is known of an interaction while the import runs.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     last_modified: i64,
+    /// When the newest address facet was changed.
+    located: i64,
     /// The day that has its row.
     bucket: u32,
     place: u32,
     address: u32,
-    /// Requests of a visit of a log, else 0: they tell two versions of one second apart.
-    requests: u32,
+    /// What tells two versions of one time apart: requests of a visit of a log, what the events of an
+    /// analytics tool give, else 0.
+    rank: u64,
 }
 
 table! {
@@ -47,10 +52,28 @@ table! {
 }
 
 /// Of an interaction that nothing is known of.
-const EMPTY: Slot =
-    Slot { last_modified: i64::MIN, bucket: NONE, place: NONE, address: NONE, requests: 0 };
+const EMPTY: Slot = Slot {
+    last_modified: i64::MIN,
+    located: UNSEEN,
+    bucket: NONE,
+    place: NONE,
+    address: NONE,
+    rank: 0,
+};
 
 impl Slot {
+    /// The place that the newest address facet says; none when nothing new is known of it.
+    fn place(&self) -> Option<Option<PlaceKey>> {
+        let place = Some(self.place).filter(|place| *place != NONE)?;
+        Some(Some(PlaceKey(place)).filter(|_| place != NOWHERE))
+    }
+
+    /// The address, likewise.
+    fn address(&self) -> Option<Option<AddressKey>> {
+        let address = Some(self.address).filter(|address| *address != NONE)?;
+        Some(Some(AddressKey(u64::from(address))).filter(|_| address != NOWHERE))
+    }
+
     /// Takes the place and the address of an earlier version where this import read none.
     fn inherit(&mut self, (place, address): LocatedAt) {
         if self.place == NONE {
@@ -65,8 +88,8 @@ impl Slot {
 /// The place and the address of an interaction.
 type LocatedAt = (Option<PlaceKey>, Option<AddressKey>);
 
-/// When an interaction was changed last, and its requests; 0 for one that is of no log.
-pub(crate) type Version = (Option<i64>, u32);
+/// When an interaction was changed last, and what tells versions of that time apart.
+pub(crate) type Version = (Option<i64>, u64);
 
 /// Rows of one day and shard.
 #[derive(Debug, Default)]
@@ -224,7 +247,8 @@ impl Visits {
                     all.slots.resize(at + 1, EMPTY);
                 }
                 let last_modified = row.last_modified.map_or(i64::MIN, |time| time.0);
-                let mut slot = Slot { last_modified, bucket, ..EMPTY };
+                let rank = row.version_rank.unwrap_or(0);
+                let mut slot = Slot { last_modified, bucket, rank, ..EMPTY };
                 all.index.set(number(at), [row.guid_high, row.guid_low]);
                 if !matched {
                     slot.place = row.unmatched_place_id.map_or(NONE, |place| place.0);
@@ -241,7 +265,7 @@ impl Visits {
             for row in store.read_file::<VisitRequests>(file)? {
                 let at = usize::try_from(row.interaction_id.0).ok();
                 if let Some(slot) = at.and_then(|at| all.slots.get_mut(at)) {
-                    slot.requests = row.requests;
+                    slot.rank = u64::from(row.requests);
                 }
             }
         }
@@ -288,11 +312,11 @@ impl Visits {
 
     /// Whether a row of this version would be taken in: there is none, or an older one. A visit of a
     /// log may go on within the second in which an earlier import saw its end: then it has more
-    /// requests.
-    pub(crate) fn wants(&self, key: u32, (last_modified, requests): Version) -> bool {
+    /// requests. Events of analytics tools may arrive late: then the visit has more of them.
+    pub(crate) fn wants(&self, key: u32, (last_modified, rank): Version) -> bool {
         let slot = &self.slots[key as usize];
-        let known = (slot.last_modified, slot.requests);
-        slot.bucket == NONE || last_modified.is_some_and(|time| (time, requests) > known)
+        let known = (slot.last_modified, slot.rank);
+        slot.bucket == NONE || last_modified.is_some_and(|time| (time, rank) > known)
     }
 
     /// The rows of the day to which an interaction of this version is to be added, after
@@ -301,14 +325,14 @@ impl Visits {
         &mut self,
         key: u32,
         (start, shard): (Option<i64>, u32),
-        (last_modified, requests): Version,
+        (last_modified, rank): Version,
     ) -> (u32, &mut VisitRows) {
         let day = start.map(|ms| ms.div_euclid(DAY_MS));
         let at = self.bucket(FilePlace { day: Some(day), shard: Some(shard), name: None });
         let slot = &mut self.slots[key as usize];
         let before = std::mem::replace(&mut slot.bucket, at);
         slot.last_modified = last_modified.unwrap_or(i64::MIN);
-        slot.requests = requests;
+        slot.rank = rank;
         if before != NONE && before != at {
             let old = &mut self.buckets[before as usize];
             old.gone.push(u64::from(key));
@@ -336,12 +360,28 @@ impl Visits {
         self.in_memory += rows;
     }
 
-    /// Notes the place and the address of an interaction, whether its row was read or not.
-    pub(crate) fn locate(&mut self, key: u32, place: Option<u32>, address: Option<u32>) {
+    /// Notes that the store has the address facet of an interaction, with this time.
+    pub(crate) fn has_address_facet(&mut self, key: u64, time: i64) {
+        let slot = usize::try_from(key).ok().and_then(|at| self.slots.get_mut(at));
+        slot.into_iter().for_each(|slot| slot.located = slot.located.max(time));
+    }
+
+    /// Notes the place and the address that a facet of this time says of an interaction, whether its
+    /// row was read or not, if no other is as new. Of two facets with one time the first one counts.
+    pub(crate) fn locate(
+        &mut self,
+        key: u32,
+        time: i64,
+        (place, address): (Option<u32>, Option<u32>),
+    ) {
         let slot = &mut self.slots[key as usize];
+        if time <= slot.located {
+            return;
+        }
+        slot.located = time;
         let before = (slot.place, slot.address);
-        slot.place = place.unwrap_or(slot.place);
-        slot.address = address.unwrap_or(slot.address);
+        slot.place = place.unwrap_or(NOWHERE);
+        slot.address = address.unwrap_or(NOWHERE);
         if slot.bucket != NONE && before != (slot.place, slot.address) {
             self.buckets[slot.bucket as usize].touched = true;
         }
@@ -400,11 +440,11 @@ impl Visits {
                 guid_high: guid[0],
                 guid_low: guid[1],
                 last_modified: None,
+                version_rank: None,
                 source_id: SourceKey(0),
                 source_row: 0,
-                unmatched_place_id: (slot.place != NONE).then_some(PlaceKey(slot.place)),
-                unmatched_address_id: (slot.address != NONE)
-                    .then(|| AddressKey(u64::from(slot.address))),
+                unmatched_place_id: slot.place().flatten(),
+                unmatched_address_id: slot.address().flatten(),
             })
         };
         self.slots.iter().zip(0..).filter_map(row).collect()
@@ -503,12 +543,8 @@ fn merge(
             row.place_id = row.place_id.or(*place);
             row.address_id = row.address_id.or(*address);
         }
-        if slot.place != NONE {
-            row.place_id = Some(PlaceKey(slot.place));
-        }
-        if slot.address != NONE {
-            row.address_id = Some(AddressKey(u64::from(slot.address)));
-        }
+        row.place_id = slot.place().unwrap_or(row.place_id);
+        row.address_id = slot.address().unwrap_or(row.address_id);
         changed |= before != (row.place_id, row.address_id);
     }
     Ok((rows, changed))

@@ -93,6 +93,17 @@ impl RobotReport {
         keys
     }
 
+    /// Interactions without a user agent: no list finds a robot in them. None for groups whose keys are
+    /// no user agents.
+    #[must_use]
+    pub fn without_user_agent(&self) -> Option<u64> {
+        if !matches!(self.by, GroupBy::UserAgent | GroupBy::UserAgentAndNetwork) {
+            return None;
+        }
+        let groups = self.groups.iter().filter(|group| group.key.0.is_none());
+        Some(groups.map(|group| group.counts.interactions).sum())
+    }
+
     /// Their share of all interactions, 0 to 1.
     #[must_use]
     pub fn robot_share(&self) -> f64 {

@@ -94,6 +94,9 @@ table! {
         guid_low: u64,
         /// When the source changed the row last; of two rows with one GUID the later one counts.
         last_modified: Option<Utc>,
+        /// Of two versions with one `last_modified` the one with the larger number counts: for events of
+        /// analytics tools their number, then a hash of them; none for other sources.
+        version_rank: Option<u64>,
         /// Where it was read; 0 without a row.
         source_id: SourceKey,
         /// Number of the row or line in its source, counted from 1; 0 without a row.

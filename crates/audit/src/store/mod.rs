@@ -81,6 +81,19 @@ impl Store {
         self.folder.join(&file.path)
     }
 
+    /// What is wrong with the first file of the list that is not there as it was written; none when
+    /// all are.
+    pub(crate) fn missing_file(&self) -> Option<String> {
+        self.manifest.files.iter().find_map(|file| {
+            let name = &file.path;
+            match std::fs::metadata(self.path(file)) {
+                Ok(found) if found.len() == file.bytes => None,
+                Ok(found) => Some(format!("`{name}` has {} of {} bytes", found.len(), file.bytes)),
+                Err(error) => Some(format!("cannot read `{name}`: {error}")),
+            }
+        })
+    }
+
     /// The rows of one file.
     ///
     /// # Errors

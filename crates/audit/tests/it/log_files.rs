@@ -122,3 +122,24 @@ fn a_field_that_no_line_has_is_named() {
     let imported = run(&ImportOptions { fields, ..options }).unwrap();
     assert_eq!(imported.warnings, ["no line has the field `browserr` of `--field agent=browserr`"]);
 }
+
+#[test]
+fn a_store_with_visits_of_two_programs_and_a_log_without_requests_are_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    crate::support::sample(folder.path(), &crate::support::options(50));
+    let store = folder.path().join("store");
+    let warnings = |store: &Path, format, name: &str| {
+        let options = import_options(store, format, &[folder.path().join(name)]);
+        run(&options).unwrap().warnings
+    };
+    let found = warnings(&store, SourceFormat::XdbJson, "xdb-json");
+    assert!(found.is_empty(), "{found:?}");
+    let found = warnings(&store, SourceFormat::AccessLog, "access.log");
+    assert!(found.len() == 1 && found[0].starts_with("the store has visits of xDB"), "{found:?}");
+    // Logs of one server in two formats have the same visits.
+    let logs = folder.path().join("logs");
+    assert!(warnings(&logs, SourceFormat::AccessLog, "access.log").is_empty());
+    assert!(warnings(&logs, SourceFormat::Iis, "iis.log").is_empty());
+    let found = warnings(&folder.path().join("none"), SourceFormat::JsonLog, "ga4.ndjson");
+    assert!(found.len() == 1 && found[0].starts_with("no row of `"), "{found:?}");
+}

@@ -29,4 +29,5 @@ mod rows;
 mod samples;
 mod spark;
 mod support;
+mod versions;
 mod visits;

@@ -115,6 +115,73 @@ fn what_a_folder_s_sum_lacks_is_named() {
 }
 
 #[test]
+fn the_difference_of_two_folders_adds_up_each_side_and_names_its_recordings() {
+    let lab = lab();
+    std::fs::create_dir(lab.path("later")).unwrap();
+    for number in 1..=3_u64 {
+        // Half of the waiting is left.
+        let drawing = DRAWING.replace("uuuuulllll", "uuuuull").replace("PID", &number.to_string());
+        let recording = culprit_model::notation::parse(&drawing).unwrap();
+        let path = lab.path("later").join(format!("run-{number}.culprit"));
+        culprit_recording::write(path, &recording).unwrap();
+    }
+    let text = run(&lab, "diff runs later");
+    assert!(text.contains("6 runs, runs/run-1.culprit ..."), "{text}");
+    assert!(text.contains("3 runs, later/run-1.culprit ..."), "{text}");
+    let document = lab.json(&["diff", "runs", "later"]);
+    // Values are those of one run, so sides with other numbers of runs can be compared.
+    for (side, runs, total) in [("before", 6, 100_000_000), ("after", 3, 70_000_000)] {
+        let side = &document[side];
+        assert_eq!(side["recordings"].as_array().map(Vec::len), Some(runs), "{side}");
+        assert_eq!(side["total"].as_f64(), Some(f64::from(total)), "{side}");
+    }
+    let causes = document["sections"].as_array().unwrap();
+    let causes = causes.iter().find(|section| section["by"] == "cause").unwrap();
+    let waiting = row(causes, "blocked.lock");
+    assert_eq!(waiting["before"].as_f64(), Some(50e6), "{waiting}");
+    assert_eq!(waiting["after"].as_f64(), Some(20e6), "{waiting}");
+    let empty = lab.path("none");
+    std::fs::create_dir(&empty).unwrap();
+    let output = lab.culprit().args(["diff", "runs", "none"]).output().unwrap();
+    let talk = stderr(&output);
+    assert!(output.status.code() == Some(2) && talk.contains("contains no recording"), "{talk}");
+    std::fs::write(empty.join("bad.culprit"), "no recording").unwrap();
+    let output = lab.culprit().args(["diff", "runs", "none"]).output().unwrap();
+    let talk = stderr(&output);
+    assert!(output.status.code() == Some(2) && talk.contains("none of its 1 files"), "{talk}");
+}
+
+#[test]
+fn copies_in_a_folder_count_and_are_named_with_what_they_are_copies_of() {
+    let lab = lab();
+    let warning = "warning: files with the same content count as two recordings";
+    let told = |line: &str| {
+        let output = lab.culprit().args(line.split_whitespace()).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", stderr(&output));
+        stderr(&output)
+    };
+    // Recordings of one size are no copies.
+    assert!(!told("top runs").contains(warning));
+    let (first, copy) = (lab.path("runs/run-1.culprit"), lab.path("runs/zz.culprit"));
+    std::fs::copy(&first, copy).unwrap();
+    let lines =
+        ["top runs", "findings runs", "diff runs runs", "export runs --to tables -o tables"];
+    for line in lines {
+        let talk = told(line);
+        let named = "runs/zz.culprit is a copy of runs/run-1.culprit";
+        assert!(talk.contains(warning) && talk.contains(named), "{line}: {talk}");
+    }
+    assert_eq!(lab.json(&["top", "runs"])["total"], 700_000_000);
+    for number in 0..20 {
+        let path = lab.path("runs").join(format!("zz-{number:02}.culprit"));
+        std::fs::copy(&first, path).unwrap();
+    }
+    let talk = told("top runs");
+    assert_eq!(talk.matches("is a copy of").count(), 10, "{talk}");
+    assert!(talk.contains("  11 more\n"), "{talk}");
+}
+
+#[test]
 fn documents_of_folders_have_the_keys_that_are_documented() {
     let lab = lab();
     std::fs::write(lab.path("runs/bad.culprit"), "no recording").unwrap();

@@ -5,7 +5,7 @@ use culprit_audit::{BlacklistEntry, BlacklistReport, Leak, blacklist};
 use culprit_model::counted;
 use serde_json::{Value, json};
 
-use super::question::{Recognition, failure, open, put_json_of, put_of, text};
+use super::question::{Recognition, failure, open_with_labelled, put_json_of, put_of, text};
 use super::text::{SCHEMA, finding_text, findings_json, table};
 use crate::audit_args::AuditBlacklistArgs;
 use crate::audit_args::question_args::RobotArgs;
@@ -18,7 +18,7 @@ use crate::output::Talk;
 /// When the store or the list cannot be read, or a question cannot be answered.
 pub(super) fn run(args: &AuditBlacklistArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
     // What a clean-up labelled came in all the same.
-    let store = open(&args.store, talk)?.with_labelled();
+    let store = open_with_labelled(&args.store, talk)?;
     let list = text(&args.list)?;
     if list.contains('\0') {
         return Err(Failure::bad_input(format!("`{}` is no text", args.list.display()))
@@ -98,6 +98,7 @@ fn document(report: &BlacklistReport) -> Value {
             "line": entry.line,
             "user_agent": entry.text,
             "exact": entry.exact,
+            "dead": entry.is_dead(),
             "unseen": entry.is_unseen(),
             "doubles": entry.doubles,
             "begins": entry.begins,

@@ -60,22 +60,28 @@ pub(crate) fn run(args: &AuditImportArgs, json: bool, talk: &Talk) -> Result<(),
     for warning in &imported.warnings {
         talk.warn(&format!("warning: {warning}\n"));
     }
-    if imported.counts.rejected > 0 {
-        let first = imported.first_reject.as_deref().unwrap_or("unknown");
-        let reasons = match imported.changed {
-            true => "the table `rejects` has them with reasons".to_owned(),
-            false => format!("first {first}"),
-        };
-        talk.warn(&format!(
-            "{} of {} cannot be read: {reasons}\n",
-            imported.counts.rejected,
-            counted(imported.counts.rows, "row")
-        ));
-    }
+    warn_of_rejects(&imported, talk);
     if json {
         return put_json(&document(args, &imported));
     }
     put(&text(args, &imported).map_err(|error| failure(&error))?)
+}
+
+/// Says how many rows could not be read, and where to look for the reasons.
+pub(super) fn warn_of_rejects(imported: &Imported, talk: &Talk) {
+    if imported.counts.rejected == 0 {
+        return;
+    }
+    let first = imported.first_reject.as_deref().unwrap_or("unknown");
+    let reasons = match imported.changed {
+        true => "the table `rejects` has them with reasons".to_owned(),
+        false => format!("first {first}"),
+    };
+    talk.warn(&format!(
+        "{} of {} cannot be read: {reasons}\n",
+        imported.counts.rejected,
+        counted(imported.counts.rows, "row")
+    ));
 }
 
 /// Shows how much of databases was copied, until it is dropped. An import of files copies nothing.

@@ -22,6 +22,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use culprit_audit::visits::Zone;
 
+pub(crate) use question::failure as question_failure;
+
 use crate::args::AuditCommand;
 use crate::audit_args::AuditAction;
 use crate::failure::Failure;

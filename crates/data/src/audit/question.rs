@@ -50,6 +50,14 @@ pub(super) fn open(args: &StoreArgs, talk: &Talk) -> Result<AuditStore, Failure>
     Ok(store)
 }
 
+/// Opens the store with the rows that labels leave out of other answers.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn open_with_labelled(args: &StoreArgs, talk: &Talk) -> Result<AuditStore, Failure> {
+    open(&StoreArgs { with_labelled: true, ..args.clone() }, talk)
+}
+
 /// Prints a text about a store, and who computed it.
 ///
 /// # Errors
@@ -77,30 +85,38 @@ pub(super) fn put_json_of(
 }
 
 /// An error of a question as the program's failure.
-pub(super) fn failure(error: AuditError) -> Failure {
+pub(crate) fn failure(error: AuditError) -> Failure {
     match error {
         AuditError::Question { question, source } => {
             Failure::from(source).within(&format!("the question `{question}`"))
         }
         AuditError::Engine(source) => Failure::from(source),
         AuditError::Asked { what, hint } => Failure::bad_input(what).hint(hint),
+        other @ AuditError::Damaged { .. } => Failure::bad_input(other.to_string()).hint(DAMAGED),
         other => Failure::bad_input(other.to_string()),
     }
 }
 
+/// The way out of a store that is not whole.
+const DAMAGED: &str = "put the store back from a backup, or import its sources into a new folder";
+
 /// Lists and networks, read.
-pub(super) struct Recognition {
+pub(super) struct Recognition<'a> {
+    talk: &'a Talk,
     pub(super) preset: Preset,
     pub(super) lists: ListSet,
     networks: Option<Networks>,
 }
 
-impl Recognition {
+/// A warning is printed when one of so many interactions has no user agent.
+const WARN_WITHOUT_AGENT: u64 = 10;
+
+impl<'a> Recognition<'a> {
     /// Reads what the arguments name; says which lines were rejected.
     ///
     /// # Errors
     /// When a file cannot be read.
-    pub(super) fn read(args: &RobotArgs, talk: &Talk) -> Result<Self, Failure> {
+    pub(super) fn read(args: &RobotArgs, talk: &'a Talk) -> Result<Self, Failure> {
         let mut lists = stock_lists();
         for path in &args.list {
             lists.push(list(path, talk)?);
@@ -116,17 +132,27 @@ impl Recognition {
             "strict" => Preset::Strict,
             _ => Preset::Balanced,
         };
-        Ok(Self { preset, lists: ListSet::new(lists, allowed), networks: networks.transpose()? })
+        let networks = networks.transpose()?;
+        Ok(Self { talk, preset, lists: ListSet::new(lists, allowed), networks })
     }
 
-    /// The verdicts on a store.
+    /// The verdicts on a store. Warns when many interactions have no user agent to judge by.
     ///
     /// # Errors
     /// When a question cannot be answered.
     pub(super) fn judge(&self, store: &AuditStore, by: GroupBy) -> Result<RobotReport, Failure> {
         let networks = self.networks.as_ref();
         let options = RobotOptions { by, preset: self.preset, lists: &self.lists, networks };
-        robots(store, &options).map_err(failure)
+        let report = robots(store, &options).map_err(failure)?;
+        let (without, all) = (report.without_user_agent().unwrap_or(0), report.interactions);
+        if without > 0 && without.saturating_mul(WARN_WITHOUT_AGENT) >= all {
+            self.talk.warn(&format!(
+                "warning: {without} of {} have no user agent, so no list finds robots among them: they \
+                 are judged as one group\n",
+                counted(all, "interaction")
+            ));
+        }
+        Ok(report)
     }
 }
 
@@ -188,6 +214,7 @@ pub(super) fn recognised(report: &RobotReport) -> Value {
         "lists": report.lists.iter().map(list).collect::<Vec<_>>(),
         "baseline": baseline,
         "robot_share": report.robot_share(),
+        "without_user_agent": report.without_user_agent(),
     })
 }
 

@@ -42,6 +42,7 @@ pub(super) fn run(args: &AuditRefreshArgs, json: bool, talk: &Talk) -> Result<()
     for warning in done.imports.iter().flat_map(|import| &import.warnings) {
         talk.warn(&format!("warning: {warning}\n"));
     }
+    done.imports.iter().for_each(|imported| import::warn_of_rejects(imported, talk));
     for path in &done.gone {
         talk.warn(&format!(
             "warning: `{path}` is not there any more; its rows stay in the store\n"

@@ -97,3 +97,42 @@ fn a_store_is_made_only_where_nothing_else_is() {
     assert_eq!(std::fs::read_to_string(site.path("full/events/2026.txt")).unwrap(), "mine");
     assert_eq!(std::fs::read_to_string(site.path("file")).unwrap(), "mine");
 }
+
+/// Exports of Google Analytics have no user agents, so nothing can be said of robots by them.
+#[test]
+fn questions_about_robots_say_when_visits_have_no_user_agent() {
+    let site = Site::empty();
+    let of = ["--formats", "ga4-json,snowplow-tsv"];
+    site.ok(&[&["sample", "-o", "sample", "--interactions", "300"][..], &of].concat());
+    site.ok(&["import", "--from", "ga4-json", "sample/ga4.ndjson", "-o", "store"]);
+    site.ok(&["import", "--from", "snowplow-tsv", "sample/snowplow.tsv", "-o", "other"]);
+    let warning = "warning: 300 of 300 interactions have no user agent";
+    for question in [
+        &["robots", "store"][..],
+        &["visits", "store", "--place", "country=UA"],
+        &["impact", "store"],
+        &["report", "store", "-o", "page.html"],
+    ] {
+        let output = site.run(question);
+        let talk = stderr(&output);
+        assert!(output.status.success() && talk.contains(warning), "{question:?}: {talk}");
+    }
+    let found = site.json(&["impact", "store"]);
+    assert_eq!(found["recognition"]["without_user_agent"], 300, "{found}");
+    let talk = stderr(&site.run(&["robots", "other"]));
+    assert!(!talk.contains("warning"), "{talk}");
+}
+
+#[test]
+fn a_refresh_names_rows_that_cannot_be_read() {
+    let site = Site::sampled(300, "xdb-json");
+    assert!(!stderr(&site.run(&["refresh", "store"])).contains("cannot be read"));
+    let path = site.path("sample/xdb-json/shard-0/Contacts.ndjson");
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    text.push_str("{\"ContactId\":\"cut\n");
+    std::fs::write(&path, text).unwrap();
+    let output = site.run(&["refresh", "store"]);
+    let talk = stderr(&output);
+    assert!(output.status.success() && talk.contains("1 of "), "{talk}");
+    assert!(talk.contains("cannot be read: first row"), "{talk}");
+}

@@ -4,6 +4,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
+use crate::site::Site;
 use crate::support::{Lab, program, project, stderr, stdout};
 
 fn failed(lab: &Lab, arguments: &[&str], code: i32) -> String {
@@ -122,4 +123,57 @@ fn ctrl_c_stops_a_question() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert!(stderr(&output).contains("stopped"), "{}", stderr(&output));
+}
+
+/// The files of a table of a store, ordered.
+fn table_files(site: &Site, table: &str) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![site.path("store").join(table)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// Its list says what belongs to a store: a part of it gives no numbers, and what else is there none.
+#[test]
+fn a_store_that_lacks_a_file_is_refused_and_a_file_too_many_does_not_count() {
+    let site = Site::sampled(300, "xdb-json");
+    let sql = || {
+        let mut command = program(env!("CARGO_BIN_EXE_culprit-data"));
+        let question = "SELECT count(*) AS n FROM interactions";
+        command.current_dir(site.path(".")).args(["sql", "store", question]).output().unwrap()
+    };
+    let before = site.ok(&["impact", "store"]);
+    let first = table_files(&site, "interactions").remove(0);
+    let extra = first.with_file_name("g9.parquet");
+    std::fs::copy(&first, &extra).unwrap();
+    assert_eq!(site.ok(&["impact", "store"]), before);
+    assert!(stdout(&sql()).contains("300"), "{}", stdout(&sql()));
+    std::fs::remove_file(extra).unwrap();
+    let kept = std::fs::read(&first).unwrap();
+    let refused = |what: &str| {
+        for output in [site.run(&["impact", "store"]), site.run(&["robots", "store"]), sql()] {
+            let talk = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{talk}");
+            assert!(talk.contains("the store `store` is damaged") && talk.contains(what), "{talk}");
+            assert!(talk.contains("import its sources into a new folder"), "{talk}");
+        }
+    };
+    std::fs::write(&first, &kept[..kept.len() - 1]).unwrap();
+    refused(&format!("has {} of {} bytes", kept.len() - 1, kept.len()));
+    std::fs::remove_file(&first).unwrap();
+    refused("cannot read `interactions/day=");
+    std::fs::write(&first, &kept).unwrap();
+    assert_eq!(site.ok(&["impact", "store"]), before);
+    std::fs::write(site.path("store/store.json"), "{").unwrap();
+    refused("store.json");
+    std::fs::remove_file(site.path("store/store.json")).unwrap();
+    let output = site.run(&["impact", "store"]);
+    let talk = stderr(&output);
+    assert!(output.status.code() == Some(2) && talk.contains("list of its files"), "{talk}");
 }

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use super::hit::{Hit, HitKind, Hits};
-use crate::import::batch::PlaceFacts;
+use super::hit::{Hit, HitKind, Hits, digest};
+use crate::import::batch::{Batch, PlaceFacts};
 use crate::import::xdb::path_of;
 use crate::json::{Leaf, Problem, decode, leaves};
 use crate::schema::TermKind;
@@ -99,6 +99,7 @@ impl<'a> Event<'a> {
 }
 
 fn add(line: &[u8], event: &Event<'_>, out: &mut Hits) -> Result<(), &'static str> {
+    let micros = event.micros.unwrap_or(0);
     let ms = event.micros.map(|micros| micros.div_euclid(1000)).filter(|ms| is_plausible(*ms));
     let ms = ms.ok_or("the event has no `event_timestamp`")?;
     if event.name.is_empty() {
@@ -127,19 +128,7 @@ fn add(line: &[u8], event: &Event<'_>, out: &mut Hits) -> Result<(), &'static st
     let campaign = term(TermKind::Campaign, &event.campaign);
     let language = term(TermKind::Language, &event.language);
     let duration = event.engaged.and_then(|ms| u32::try_from(ms).ok());
-    let kind = match &*event.name {
-        "page_view" | "screen_view" => {
-            let path = Some(&*event.page).filter(|page| !page.is_empty()).map(path_of);
-            HitKind::View(path.map(|path| lines.paths.number(path)), language)
-        }
-        "purchase" | "in_app_purchase" | "ecommerce_purchase" => {
-            HitKind::Outcome(lines.term(TermKind::EventType, &event.name))
-        }
-        "generate_lead" | "sign_up" | "conversion" => {
-            HitKind::Goal(lines.term(TermKind::EventType, &event.name))
-        }
-        name => HitKind::Event(lines.term(TermKind::EventType, name)),
-    };
+    let kind = kind(event, language, lines);
     let session = format!("{} {}", event.user, event.session);
     out.hits.push(Hit {
         row: lines.rows,
@@ -154,9 +143,28 @@ fn add(line: &[u8], event: &Event<'_>, out: &mut Hits) -> Result<(), &'static st
         device,
         kind,
         duration,
-        value: 0,
+        order: micros.cast_unsigned(),
+        identity: digest(line),
+        digest: digest(line),
     });
     Ok(())
+}
+
+/// What an event is.
+fn kind(event: &Event<'_>, language: Option<u32>, lines: &mut Batch) -> HitKind {
+    match &*event.name {
+        "page_view" | "screen_view" => {
+            let path = Some(&*event.page).filter(|page| !page.is_empty()).map(path_of);
+            HitKind::View(path.map(|path| lines.paths.number(path)), language)
+        }
+        "purchase" | "in_app_purchase" | "ecommerce_purchase" => {
+            HitKind::Outcome(lines.term(TermKind::EventType, &event.name))
+        }
+        "generate_lead" | "sign_up" | "conversion" => {
+            HitKind::Goal(lines.term(TermKind::EventType, &event.name))
+        }
+        name => HitKind::Event(lines.term(TermKind::EventType, name)),
+    }
 }
 
 #[cfg(test)]

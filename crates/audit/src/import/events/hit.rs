@@ -35,7 +35,17 @@ pub(crate) struct Hit {
     pub(crate) kind: HitKind,
     /// Time on the page in milliseconds.
     pub(crate) duration: Option<u32>,
-    pub(crate) value: i64,
+    /// Orders events of one moment, where the source knows their order.
+    pub(crate) order: u64,
+    /// Hash of what tells the event from others: two of one visit with the same are one event.
+    pub(crate) identity: u64,
+    /// Hash of its text: it orders other events of one moment, in whatever order they were read.
+    pub(crate) digest: u64,
+}
+
+/// Hash of a text.
+pub(crate) fn digest(text: &[u8]) -> u64 {
+    twox_hash::XxHash64::oneshot(0, text)
 }
 
 /// The events of one chunk.

@@ -3,11 +3,13 @@
 //! stores no user agents.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use culprit_model::counted;
 use rustc_hash::FxHashMap;
 
-use super::hit::{Hit, HitKind, Hits};
+use super::hit::{Hit, HitKind, Hits, digest};
 use super::table::TableHeader;
 use super::visits::HitVisits;
 use crate::import::batch::{Batch, PlaceFacts, Reject};
@@ -48,6 +50,9 @@ struct Action {
 /// A row of `log_link_visit_action`.
 #[derive(Debug, Clone, Copy)]
 struct Link {
+    /// `idlink_va`, which tells rows of two exports apart; a hash when it is no number.
+    id: u64,
+    digest: u64,
     row: u64,
     visit: i64,
     ms: i64,
@@ -58,11 +63,19 @@ struct Link {
     bytes: u32,
 }
 
-/// Rows of one chunk. A visit's row is a [`Hit`] at its first and one at its last action.
+/// What a row of `log_visit` says besides its first action.
+#[derive(Debug, Clone, Copy)]
+struct VisitEnd {
+    id: i64,
+    last_ms: i64,
+    converted: bool,
+}
+
+/// Rows of one chunk. A visit's row is a [`Hit`] at its first action, and how it ended.
 #[derive(Debug, Default)]
 pub(crate) struct MatomoTables {
     hits: Hits,
-    visits: Vec<i64>,
+    visits: Vec<VisitEnd>,
     actions: Vec<Action>,
     links: Vec<Link>,
 }
@@ -127,7 +140,7 @@ fn visit<'a>(
     let device = text("config_device_type").map(|text| lines.term(TermKind::Device, &text));
     let campaign = cell("referer_type").filter(|kind| *kind == b"6");
     let campaign = campaign.and_then(|_| text("referer_name"));
-    let hit = Hit {
+    hits.push(Hit {
         row: lines.rows,
         ms: first,
         bytes: u32::try_from(row.len()).unwrap_or(u32::MAX),
@@ -143,11 +156,11 @@ fn visit<'a>(
             _ => HitKind::Goal(lines.term(TermKind::EventType, "goal")),
         },
         duration: None,
-        value: 0,
-    };
-    hits.push(hit);
-    hits.push(Hit { ms: last.max(first), bytes: 0, kind: HitKind::Mark, ..hit });
-    out.visits.push(id);
+        order: 0,
+        identity: digest(b"first"),
+        digest: digest(row),
+    });
+    out.visits.push(VisitEnd { id, last_ms: last.max(first), converted: value != 0 });
     Ok(())
 }
 
@@ -159,6 +172,8 @@ fn link<'a>(
     let visit = cell("idvisit").and_then(whole).ok_or("`idvisit` is no number")?;
     let ms = cell("server_time").and_then(moment).ok_or("`server_time` is no time")?;
     out.links.push(Link {
+        id: cell("idlink_va").and_then(whole).map_or(digest(row), i64::cast_unsigned),
+        digest: digest(row),
         row: out.hits.lines.rows,
         visit,
         ms,
@@ -205,11 +220,68 @@ fn address(text: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
+/// A version of a row of `log_visit`.
+#[derive(Debug, Clone, Copy)]
+struct VisitVersion {
+    source: usize,
+    end: VisitEnd,
+    first: Hit,
+}
+
+impl VisitVersion {
+    /// Of two versions the one with the later last action counts; of these one that reached a goal; of
+    /// these the one whose text has the larger hash. So the order of the files changes nothing.
+    fn rank(&self) -> (i64, bool, u64) {
+        (self.end.last_ms, self.end.converted, self.first.digest)
+    }
+
+    /// That nothing but the visit's end was seen.
+    fn last(&self) -> Hit {
+        let digest = self.first.digest.wrapping_add(1);
+        let identity = self.first.identity.wrapping_add(1);
+        let (ms, kind) = (self.end.last_ms, HitKind::Mark);
+        Hit { ms, bytes: 0, kind, order: u64::MAX, identity, digest, ..self.first }
+    }
+}
+
+/// What the tables give together.
+#[derive(Debug, Default)]
+pub(crate) struct MatomoVisits {
+    pub(crate) all: HitVisits,
+    /// Actions of visits that are in no source, with their sources.
+    pub(crate) orphans: Vec<(usize, Reject)>,
+    /// Actions whose row of `log_action` is in no source.
+    unnamed: u64,
+    /// True when there are visits and no actions at all.
+    without_actions: bool,
+}
+
+impl MatomoVisits {
+    /// What the reader must know of tables that are missing.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.without_actions {
+            warnings.push(
+                "no source has rows of `log_link_visit_action`, so no visit has a page view: import it \
+                 together with `log_visit`"
+                    .to_owned(),
+            );
+        }
+        if self.unnamed > 0 {
+            warnings.push(format!(
+                "{} whose row of `log_action` is in no source: they count as page views without a path, \
+                 also downloads and links out. Import `log_action` together with the other tables",
+                counted(self.unnamed, "action")
+            ));
+        }
+        warnings
+    }
+}
+
 /// All rows, until the last one.
 #[derive(Debug, Default)]
 pub(crate) struct MatomoJoin {
-    /// By visit, the number of its first row among `rows`.
-    visits: FxHashMap<i64, Hit>,
+    visits: BTreeMap<i64, VisitVersion>,
     all: HitVisits,
     actions: FxHashMap<i64, (i64, String)>,
     links: Vec<(usize, Link)>,
@@ -220,21 +292,33 @@ impl MatomoJoin {
     /// and those that could not be read.
     pub(crate) fn take(&mut self, at: (usize, u64), chunk: MatomoTables) -> Batch {
         let MatomoTables { hits, visits, actions, links } = chunk;
-        let from = self.all.len();
-        self.all.take(at, &hits);
-        for (id, hit) in visits.iter().zip(self.all.hits_from(from).step_by(2)) {
-            self.visits.insert(*id, *hit);
+        let firsts = self.all.numbered(at.1, &hits);
+        for (end, first) in visits.into_iter().zip(firsts) {
+            let version = VisitVersion { source: at.0, end, first };
+            let known = self.visits.entry(end.id).or_insert(version);
+            if version.rank() > known.rank() {
+                *known = version;
+            }
         }
-        self.actions.extend(actions.into_iter().map(|one| (one.id, (one.kind, one.text))));
+        for Action { id, kind, text } in actions {
+            let known = self.actions.entry(id).or_default();
+            *known = std::mem::take(known).max((kind, text));
+        }
         let moved = links.into_iter().map(|link| (at.0, Link { row: at.1 + link.row, ..link }));
         self.links.extend(moved);
         hits.lines
     }
 
     /// All visits, and actions of visits that are in no source, with their sources.
-    pub(crate) fn finish(&mut self) -> (HitVisits, Vec<(usize, Reject)>) {
-        let Self { visits, mut all, actions, links } = std::mem::take(self);
-        let mut orphans = Vec::new();
+    pub(crate) fn finish(&mut self) -> MatomoVisits {
+        let Self { visits, mut all, actions, mut links } = std::mem::take(self);
+        // Of two versions of a row the one with the time on the page counts.
+        links.sort_by_key(|(source, link)| {
+            (link.id, std::cmp::Reverse(link.spent), link.digest, *source, link.row)
+        });
+        links.dedup_by_key(|(_, link)| link.id);
+        let (mut orphans, mut unnamed) = (Vec::new(), 0);
+        let without_actions = links.is_empty() && !visits.is_empty();
         for (source, link) in links {
             let Some(visit) = visits.get(&link.visit) else {
                 let reason = "its visit is in no source";
@@ -244,6 +328,7 @@ impl MatomoJoin {
                 continue;
             };
             let action = link.action.and_then(|id| actions.get(&id));
+            unnamed += u64::from(link.action.is_some() && action.is_none());
             let kind = match action {
                 // Type 1 is the address of a page; 2 is a link out, 3 a download.
                 Some((1, text)) if !link.event => {
@@ -256,11 +341,17 @@ impl MatomoJoin {
             };
             let spent = link.spent.and_then(|seconds| u32::try_from(seconds).ok());
             let duration = spent.map(|seconds| seconds.saturating_mul(1000));
+            let Link { row, ms, bytes, id: order, digest, .. } = link;
+            let identity = self::digest(&order.to_le_bytes());
             let hit =
-                Hit { row: link.row, ms: link.ms, bytes: link.bytes, kind, duration, ..*visit };
+                Hit { row, ms, bytes, kind, duration, order, identity, digest, ..visit.first };
             all.push(source, hit);
         }
-        (all, orphans)
+        for version in visits.values() {
+            all.push(version.source, version.first);
+            all.push(version.source, version.last());
+        }
+        MatomoVisits { all, orphans, unnamed, without_actions }
     }
 }
 
@@ -298,7 +389,9 @@ mod tests {
                 rejects.extend(lines.rejects.iter().map(|one| one.reason));
             }
             assert_eq!(rejects, ["`visit_first_action_time` is no time"]);
-            let (mut all, orphans) = join.finish();
+            let found = join.finish();
+            assert!(found.warnings().is_empty(), "{:?}", found.warnings());
+            let MatomoVisits { mut all, orphans, .. } = found;
             assert_eq!((orphans.len(), orphans[0].1.row), (1, 4));
             let batch = all.batch(&AddressHasher::new(None)).unwrap();
             let [visit] = &batch.visits[..] else { panic!("one visit") };
@@ -309,6 +402,22 @@ mod tests {
             assert_eq!(&*batch.addresses.words[0], "203.0.113.9");
             assert_eq!(batch.place_facts[0].country.as_deref(), Some("UA"));
         }
+    }
+
+    #[test]
+    fn a_missing_table_is_named() {
+        let warnings = |texts: &[&str]| {
+            let mut join = MatomoJoin::default();
+            for text in texts {
+                join.take((0, 0), read(text));
+            }
+            join.finish().warnings()
+        };
+        let found = warnings(&[VISITS]);
+        assert!(found.len() == 1 && found[0].contains("log_link_visit_action"), "{found:?}");
+        let found = warnings(&[VISITS, LINKS]);
+        assert!(found.len() == 1 && found[0].starts_with("3 actions whose row"), "{found:?}");
+        assert!(warnings(&[ACTIONS]).is_empty());
     }
 
     #[test]

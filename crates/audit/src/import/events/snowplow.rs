@@ -1,7 +1,7 @@
 //! Snowplow's canonical events: one event a line, 131 columns without a header, separated by tabs.
 
-use super::hit::{BY_GAP, Hit, HitKind, Hits};
-use crate::import::batch::PlaceFacts;
+use super::hit::{BY_GAP, Hit, HitKind, Hits, digest};
+use crate::import::batch::{Batch, PlaceFacts};
 use crate::import::xdb::path_of;
 use crate::schema::TermKind;
 use crate::values::{degrees_e6, is_plausible, time};
@@ -13,6 +13,7 @@ pub(crate) const COLUMNS: usize = 131;
 mod column {
     pub(super) const COLLECTOR_TIME: usize = 3;
     pub(super) const EVENT: usize = 5;
+    pub(super) const EVENT_ID: usize = 6;
     pub(super) const USER_ADDRESS: usize = 13;
     pub(super) const DOMAIN_USER: usize = 15;
     pub(super) const SESSION_INDEX: usize = 16;
@@ -87,20 +88,7 @@ fn event(
     };
     let place = place(&cell);
     let lines = &mut out.lines;
-    let kind = match cell(column::EVENT) {
-        Some("page_view" | "pv") => {
-            let path = cell(column::PAGE_PATH).or(cell(column::PAGE_URL)).map(path_of);
-            let language = cell(column::LANGUAGE);
-            HitKind::View(
-                path.map(|path| lines.paths.number(path)),
-                language.map(|language| lines.term(TermKind::Language, language)),
-            )
-        }
-        Some("transaction" | "tr") => HitKind::Outcome(lines.term(TermKind::EventType, name)),
-        // The browser says every few seconds that the page is still open.
-        Some("page_ping" | "pp") => HitKind::Mark,
-        _ => HitKind::Event(lines.term(TermKind::EventType, name)),
-    };
+    let kind = kind(&cell, name, lines);
     out.hits.push(Hit {
         row: lines.rows,
         ms,
@@ -114,9 +102,29 @@ fn event(
         device: cell(column::DEVICE).map(|text| lines.term(TermKind::Device, text)),
         kind,
         duration: None,
-        value: 0,
+        order: 0,
+        identity: digest(cell(column::EVENT_ID).map_or(line, str::as_bytes)),
+        digest: digest(line),
     });
     Ok(())
+}
+
+/// What an event is.
+fn kind<'a>(cell: &impl Fn(usize) -> Option<&'a str>, name: &str, lines: &mut Batch) -> HitKind {
+    match cell(column::EVENT) {
+        Some("page_view" | "pv") => {
+            let path = cell(column::PAGE_PATH).or(cell(column::PAGE_URL)).map(path_of);
+            let language = cell(column::LANGUAGE);
+            HitKind::View(
+                path.map(|path| lines.paths.number(path)),
+                language.map(|language| lines.term(TermKind::Language, language)),
+            )
+        }
+        Some("transaction" | "tr") => HitKind::Outcome(lines.term(TermKind::EventType, name)),
+        // The browser says every few seconds that the page is still open.
+        Some("page_ping" | "pp") => HitKind::Mark,
+        _ => HitKind::Event(lines.term(TermKind::EventType, name)),
+    }
 }
 
 fn place<'a>(cell: &impl Fn(usize) -> Option<&'a str>) -> PlaceFacts {

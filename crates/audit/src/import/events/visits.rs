@@ -1,6 +1,7 @@
 //! Events of one session become a visit.
 
 use culprit_model::Label as _;
+use rustc_hash::FxHashSet;
 
 use super::hit::{BY_GAP, Hit, HitKind, Hits};
 use crate::import::address::AddressHasher;
@@ -81,18 +82,14 @@ impl Numbers {
 impl HitVisits {
     /// Takes the next chunk's events, of a source that had `rows` rows before it.
     pub(crate) fn take(&mut self, (source, rows): (usize, u64), chunk: &Hits) {
+        let hits = self.numbered(rows, chunk);
+        self.hits.extend(hits.into_iter().map(|hit| (source, hit)));
+    }
+
+    /// A chunk's events with the numbers of all chunks, of a source that had `rows` rows before it.
+    pub(super) fn numbered(&mut self, rows: u64, chunk: &Hits) -> Vec<Hit> {
         let numbers = Numbers::new(self, chunk);
-        self.hits.extend(chunk.hits.iter().map(|hit| (source, numbers.hit(hit, rows))));
-    }
-
-    /// How many events there are.
-    pub(super) fn len(&self) -> usize {
-        self.hits.len()
-    }
-
-    /// The events from a number on.
-    pub(super) fn hits_from(&self, from: usize) -> impl Iterator<Item = &Hit> {
-        self.hits[from..].iter().map(|(_, hit)| hit)
+        chunk.hits.iter().map(|hit| numbers.hit(hit, rows)).collect()
     }
 
     /// Adds an event whose numbers are already those of all chunks.
@@ -113,12 +110,10 @@ impl HitVisits {
     /// All visits as a batch; none without an event.
     pub(crate) fn batch(&mut self, hasher: &AddressHasher) -> Option<Batch> {
         let Self { mut hits, sessions, contacts, mut batch } = std::mem::take(self);
-        hits.sort_by_key(|(source, hit)| (hit.session, hit.ms, *source, hit.row));
-        // The same event twice, as a delivery "at least once" makes them.
-        hits.dedup_by(|(_, a), (_, b)| {
-            (a.session, a.ms, a.kind, a.contact) == (b.session, b.ms, b.kind, b.contact)
-                && a.bytes == b.bytes
+        hits.sort_by_key(|(source, hit)| {
+            (hit.session, hit.ms, hit.order, hit.digest, *source, hit.row)
         });
+        drop_copies(&mut hits);
         let ends = |(_, a): &(usize, Hit), (_, b): &(usize, Hit)| {
             let by_gap = sessions.words[a.session as usize].starts_with(BY_GAP);
             a.session != b.session || (by_gap && b.ms - a.ms > VISIT_ENDS_MS)
@@ -133,14 +128,35 @@ impl HitVisits {
             let guid = hasher.hash128(&[b"session", session.as_bytes(), &start]);
             let contact = &contacts.words[first.contact as usize];
             let contact = hasher.hash128(&[b"contact", contact.as_bytes()]);
-            add(&mut batch, visit, (guid, contact));
+            add(&mut batch, visit, (guid, contact), rank(visit, hasher));
         }
         (!visits.is_empty()).then_some(batch)
     }
 }
 
+/// Leaves of each event the earliest copy: a delivery "at least once" makes more of them. The events are
+/// ordered by session.
+fn drop_copies(hits: &mut Vec<(usize, Hit)>) {
+    let (mut session, mut seen) = (u32::MAX, FxHashSet::default());
+    hits.retain(|(_, hit)| {
+        if std::mem::replace(&mut session, hit.session) != hit.session {
+            seen.clear();
+        }
+        seen.insert(hit.identity)
+    });
+}
+
+/// What decides between two versions of a visit with one last event: how many events it has, then a
+/// hash of them.
+fn rank(hits: &[(usize, Hit)], hasher: &AddressHasher) -> u64 {
+    let digests: Vec<[u8; 8]> = hits.iter().map(|(_, hit)| hit.digest.to_le_bytes()).collect();
+    let [hash, _] = hasher.hash128(&[b"version", digests.as_flattened()]);
+    let events = u32::try_from(hits.len()).unwrap_or(u32::MAX);
+    (u64::from(events) << 32) | (hash >> 32)
+}
+
 /// Adds a visit of these events, which are in the order of their times.
-fn add(batch: &mut Batch, hits: &[(usize, Hit)], (guid, contact): ([u64; 2], [u64; 2])) {
+fn add(batch: &mut Batch, hits: &[(usize, Hit)], (guid, contact): ([u64; 2], [u64; 2]), rank: u64) {
     let number = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     let ([(source, first), ..], [.., (_, last)]) = (hits, hits) else { return };
     let (views, events) = (number(batch.views.len()), number(batch.events.len()));
@@ -153,6 +169,7 @@ fn add(batch: &mut Batch, hits: &[(usize, Hit)], (guid, contact): ([u64; 2], [u6
         start: Some(first.ms),
         duration: u64::try_from(last.ms - first.ms).ok(),
         state: ParseState::Whole,
+        rank: Some(rank),
         from_log: true,
         ..RawVisit::default()
     };
@@ -162,7 +179,6 @@ fn add(batch: &mut Batch, hits: &[(usize, Hit)], (guid, contact): ([u64; 2], [u6
         visit.place = visit.place.or(hit.place);
         visit.campaign = visit.campaign.or(hit.campaign);
         visit.device = visit.device.or(hit.device);
-        visit.value = visit.value.saturating_add(hit.value);
         visit.raw_bytes += u64::from(hit.bytes);
         let kind = match hit.kind {
             HitKind::View(path, language) => {
@@ -224,7 +240,10 @@ mod tests {
                 device: None,
                 kind: *kind,
                 duration: None,
-                value: 1,
+                order: 0,
+                // Events with one text at one time are copies.
+                identity: (*ms).cast_unsigned(),
+                digest: (*ms).cast_unsigned(),
             });
         }
         all
@@ -232,14 +251,15 @@ mod tests {
 
     const VIEW: HitKind = HitKind::View(Some(0), None);
 
-    fn visits(chunks: &[&Hits]) -> Vec<(u64, i64, usize, i64)> {
+    fn visits(chunks: &[&Hits]) -> Vec<(u64, i64, usize, u64)> {
         let mut all = HitVisits::default();
         for chunk in chunks {
             all.take((0, 0), chunk);
         }
         let Some(batch) = all.batch(&AddressHasher::new(None)) else { return Vec::new() };
-        let one =
-            |visit: &RawVisit| (visit.row, visit.start.unwrap(), visit.views.len(), visit.value);
+        let one = |visit: &RawVisit| {
+            (visit.row, visit.start.unwrap(), visit.views.len(), visit.raw_bytes / 10)
+        };
         batch.visits.iter().map(one).collect()
     }
 

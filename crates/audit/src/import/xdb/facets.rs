@@ -94,25 +94,40 @@ enum Known {
     Other,
 }
 
+/// The facet that says where an interaction came from.
+pub(crate) const IP_INFO: &str = "IpInfo";
+/// The facet that says whether a contact is a robot.
+pub(crate) const CLASSIFICATION: &str = "Classification";
+/// The facet that says how many interactions a contact has.
+pub(crate) const MEASURES: &str = "EngagementMeasures";
+
 /// Collects the fields that other tables need.
 #[derive(Debug)]
 struct FactReader {
     known: Known,
-    facts: FacetFacts,
     place: PlaceFacts,
     address: Option<Box<str>>,
+    level: Option<i64>,
+    override_level: Option<i64>,
+    interactions: Option<u32>,
 }
 
 impl FactReader {
     fn new(name: &str) -> Self {
         let known = match name {
-            "IpInfo" => Known::IpInfo,
-            "Classification" => Known::Classification,
-            "EngagementMeasures" => Known::Measures,
+            IP_INFO => Known::IpInfo,
+            CLASSIFICATION => Known::Classification,
+            MEASURES => Known::Measures,
             _ => Known::Other,
         };
-        let (facts, place) = (FacetFacts::default(), PlaceFacts::default());
-        Self { known, facts, place, address: None }
+        Self {
+            known,
+            place: PlaceFacts::default(),
+            address: None,
+            level: None,
+            override_level: None,
+            interactions: None,
+        }
     }
 
     fn take(&mut self, key: &str, value: &[u8]) {
@@ -132,26 +147,29 @@ impl FactReader {
                 self.place.organisation = text().or(self.place.organisation.take());
             }
             (Known::IpInfo, "IpAddress") => self.address = text(),
-            (Known::Classification, "ClassificationLevel") => {
-                self.facts.classification = whole(value);
-            }
+            (Known::Classification, "ClassificationLevel") => self.level = whole(value),
             (Known::Classification, "OverrideClassificationLevel") => {
-                self.facts.override_classification = whole(value);
+                self.override_level = whole(value);
             }
             (Known::Measures, "TotalInteractionCount") => {
-                let count = whole(value).and_then(|count| u32::try_from(count).ok());
-                self.facts.reported_interactions = count;
+                self.interactions = whole(value).and_then(|count| u32::try_from(count).ok());
             }
             _ => {}
         }
     }
 
-    fn finish(mut self, batch: &mut Batch) -> FacetFacts {
-        if self.known == Known::IpInfo {
-            self.facts.place = batch.place(self.place);
-            self.facts.address = self.address.map(|text| batch.addresses.number(&text));
+    fn finish(self, batch: &mut Batch) -> FacetFacts {
+        match self.known {
+            Known::IpInfo => FacetFacts::Located {
+                place: batch.place(self.place),
+                address: self.address.map(|text| batch.addresses.number(&text)),
+            },
+            Known::Classification => {
+                FacetFacts::Classified { level: self.level, override_level: self.override_level }
+            }
+            Known::Measures => FacetFacts::Measured { interactions: self.interactions },
+            Known::Other => FacetFacts::Other,
         }
-        self.facts
     }
 }
 

@@ -16,6 +16,7 @@ use crate::values::{guid, is_plausible, time, whole};
 
 pub(crate) use columns::{Cells, Column, DumpTable};
 pub(crate) use events::{EVENTS, path_of};
+pub(crate) use facets::{CLASSIFICATION, IP_INFO, MEASURES};
 pub(crate) use json::read_json;
 pub(crate) use separated::{Header, Separation, csv_cell, read_separated};
 

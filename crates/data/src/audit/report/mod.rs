@@ -93,7 +93,7 @@ fn write(path: &Path, page: &str) -> Result<(), Failure> {
 impl Answers {
     fn ask(
         store: &AuditStore,
-        recognition: &Recognition,
+        recognition: &Recognition<'_>,
         path: Option<&str>,
     ) -> Result<Self, Failure> {
         let robots = recognition.judge(store, GroupBy::UserAgent)?;

@@ -34,6 +34,27 @@ fn day_sums(site: &Site) -> (u64, u64) {
     (sum(true), sum(false))
 }
 
+/// A clean-up hides what came in: whether the site's list let it in is another question.
+#[test]
+fn the_blacklist_counts_labelled_visits_as_before() {
+    let site = Site::new(2000);
+    let list = site.path("sample/ExcludeRobots.config").display().to_string();
+    let question = ["blacklist", "store", "--list", &list];
+    let before = site.json(&question);
+    assert!(before["leaked_interactions"].as_u64().unwrap() > 0, "{before}");
+    let entries = before["entries"].as_array().unwrap();
+    assert!(entries.iter().any(|entry| entry["dead"] == true), "{before}");
+    let confirm = site.plan("plan", &[]);
+    site.ok(&["clean", "apply", "plan", "--execute", "--confirm", &confirm]);
+    let output = site.run(&question);
+    let talk = culprit_testkit::stderr(&output);
+    assert!(output.status.success() && !talk.contains("left out"), "{talk}");
+    assert_eq!(site.json(&question), before);
+    let output = site.run(&["impact", "store"]);
+    let talk = culprit_testkit::stderr(&output);
+    assert!(talk.contains("left out by `culprit audit clean`"), "{talk}");
+}
+
 #[test]
 fn labels_leave_rows_out_of_reports_and_come_off_again() {
     let site = Site::new(2000);
