@@ -239,7 +239,7 @@ fn placed_times(
     let (names, roles) = (tree.names(), roles(tree));
     let origin = |name| origins.get(names.text(name).as_str()).copied().unwrap_or_default();
     let origins: Vec<CodeOrigin> = names.ids().map(origin).collect();
-    tree.ended_below(NodeId::ROOT).into_iter().map(move |(at, cause, value)| {
+    tree.ended_below(NodeId::ROOT).map(move |(at, cause, value)| {
         let name = |node: NodeId| tree.node(node).name;
         let origin = |node| origins[name(node).index()];
         let holder = match (cause, roles[name(at).index()].cause, tree.node(at).parent) {
