@@ -159,7 +159,7 @@ fn whose(run: &RunTime) -> String {
             format!("what threads did for {count} {noun}, waits given to what ended them")
         }
         RunSubject::Service => {
-            "all of their time but idle waits, because no command ended".to_owned()
+            "all of their time but idle waits, because no command ended by itself".to_owned()
         }
     }
 }
@@ -222,7 +222,7 @@ mod tests {
         recording.meta.root_process = None;
         let of = |filter: &Filter| heading(&recording, filter);
         let run = load::run_filter();
-        let why = "all of their time but idle waits, because no command ended";
+        let why = "all of their time but idle waits, because no command ended by itself";
         assert_eq!(of(&run), format!("busy time of 2 threads, 110 ms: {why}"));
         let part = of(&Filter { include: "Thread worker".to_owned(), ..run });
         assert_eq!(part, format!("10.0 ms of the busy time of 2 threads, 110 ms: {why}"));

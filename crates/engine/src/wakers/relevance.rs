@@ -24,6 +24,9 @@ const IDLE_CPU_SHARE: f64 = 0.05;
 /// double, services that are recorded for a few requests lose homes.
 const MIN_HOME: f64 = 0.05;
 
+/// The share of a thread's life from which its last wait says that it only stands by.
+const STANDS_BY: f64 = 0.80;
+
 /// What the relevance was computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -57,7 +60,7 @@ pub struct Relevance {
 
 impl Scope {
     /// What the relevance of a recording is computed from: a command when its first process was
-    /// recorded and has ended. Linear in threads.
+    /// recorded and has ended by itself. Linear in threads.
     #[must_use]
     pub fn of(recording: &Recording) -> Self {
         Self::of_lives(recording, &Lives::of(recording))
@@ -65,11 +68,8 @@ impl Scope {
 
     /// As [`Scope::of`], where the threads' rows are known.
     pub(crate) fn of_lives(recording: &Recording, lives: &Lives) -> Self {
-        command(recording, lives).map_or(Self::Service, |(thread, from, to)| Self::Command {
-            thread,
-            from,
-            to,
-        })
+        let found = command(recording, lives).filter(|_| !was_interrupted(recording));
+        found.map_or(Self::Service, |(thread, from, to)| Self::Command { thread, from, to })
     }
 }
 
@@ -79,13 +79,12 @@ impl Relevance {
     #[must_use]
     pub fn of(recording: &Recording) -> Self {
         let lives = Lives::of(recording);
-        match command(recording, &lives) {
-            Some((thread, from, to)) => {
+        match Scope::of_lives(recording, &lives) {
+            scope @ Scope::Command { thread, from, to } => {
                 let path = critical_path(recording, &lives, thread, (from, to));
-                let scope = Scope::Command { thread, from, to };
                 Self::charge(recording, &lives, scope, to.since(from), path)
             }
-            None => Self::of_service(recording, &lives),
+            Scope::Service => Self::of_service(recording, &lives),
         }
     }
 
@@ -169,6 +168,12 @@ impl Relevance {
     }
 }
 
+/// True for a command that a signal told to end (128 + SIGINT, 128 + SIGTERM; 124 where timeout(1) sent
+/// it): it was a service, and its end says nothing about what somebody waited for.
+fn was_interrupted(recording: &Recording) -> bool {
+    matches!(recording.meta.exit_code, Some(124 | 130 | 143))
+}
+
 /// The thread and the time from which a command's path is walked; none when it has not ended or its
 /// first process was not recorded.
 fn command(recording: &Recording, lives: &Lives) -> Option<(ThreadId, Time, Time)> {
@@ -190,10 +195,13 @@ pub(crate) fn idle_waits(recording: &Recording, lives: &Lives) -> Vec<bool> {
     for at in 0..recording.threads.len() {
         let rows = lives.rows(ThreadId::from_index(at));
         let home = places.home(&recording.intervals[rows.clone()]);
+        let standing_by = places.standing_by(&recording.intervals[rows.clone()]);
+        let standing_by = standing_by.map(|at| rows.start + at);
         for at in rows {
             let row = &recording.intervals[at];
             let at_home = || home.is_some_and(|home| is_at_home(places.place(row), home));
-            idle[at] = row.cause.is_blocked() && (lives.is_parked(row) || at_home());
+            let is_idle = || lives.is_parked(row) || standing_by == Some(at) || at_home();
+            idle[at] = row.cause.is_blocked() && is_idle();
         }
     }
     idle
@@ -232,6 +240,17 @@ impl<'a> Places<'a> {
         let frame = leaf.and_then(|stack| self.recording.stack(stack).next());
         let function = frame.map(|frame| self.recording.frame(frame).function.as_str());
         (function.is_none(), callers, row.cause, function)
+    }
+
+    /// The wait in which a thread only stands by until the end: the first thread of a server that sleeps, or
+    /// waits for the others. It takes most of the thread's life, and nothing but the end comes after it.
+    fn standing_by(&self, rows: &[Interval]) -> Option<usize> {
+        let whole: Nanos = rows.iter().map(|row| row.duration).sum();
+        let at = rows.iter().rposition(|row| row.cause.is_blocked() && may_be_home(row.cause))?;
+        let after: Nanos = rows[at + 1..].iter().map(|row| row.duration).sum();
+        let is_most = rows[at].duration.share_of(whole) >= STANDS_BY;
+        let is_last = after.share_of(whole) < 1.0 - STANDS_BY;
+        (is_most && is_last && !self.place(&rows[at]).1.takes_lock).then_some(at)
     }
 
     /// Where a thread waits for work: of the waits that work can end, those with the fewest callers;

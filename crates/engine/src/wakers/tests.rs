@@ -211,6 +211,27 @@ fn a_wait_that_began_before_the_recording_is_at_home_if_its_reason_is() {
 }
 
 #[test]
+fn a_thread_that_sleeps_until_the_command_is_stopped_stands_by() {
+    let mut recording = parse(
+        "stack h blocked.poll pool;[kernel]!do_epoll_wait
+         stack n blocked.sleep main;serve;nap;[kernel]!do_nanosleep
+         stack s blocked.lock main;[kernel]!futex_do_wait
+         srv(1)/main(1)  UsUsUnnnnnnnnnnnnnnnnnnnnnnnnnn|
+         srv(1)/pool(2)  hhhhhhhUUUUUhhhhhUUUUhhhhhhhhhh|
+         root srv(1)",
+    )
+    .expect("parses");
+    let scope = |recording: &Recording| Relevance::of(recording).scope;
+    recording.meta.exit_code = Some(0);
+    assert!(matches!(scope(&recording), Scope::Command { .. }));
+    recording.meta.exit_code = Some(143);
+    assert_eq!(scope(&recording), Scope::Service, "a signal ended it");
+    let idle = super::idle_waits(&recording, &Lives::of(&recording));
+    let of_main: Vec<bool> = idle.into_iter().take(6).collect();
+    assert_eq!(of_main, [false, true, false, true, false, true]);
+}
+
+#[test]
 fn a_short_wait_that_comes_once_is_no_home() {
     let recording = parse(
         "stack s blocked.lock pool;[kernel]!futex_do_wait

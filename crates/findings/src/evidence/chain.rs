@@ -152,7 +152,7 @@ impl Chain {
     pub(crate) fn of(source: &Source<'_>) -> Self {
         let mut builder = Builder { source, chain: Self::default() };
         match Scope::of(source.recording) {
-            Scope::Command { thread, from, to } if !was_interrupted(source.recording) => {
+            Scope::Command { thread, from, to } => {
                 let (whole, to) = ((from, to), to.min(source.range.1));
                 let range = (from.max(source.range.0).min(to), to);
                 builder.chain.one_shot = true;
@@ -166,7 +166,7 @@ impl Chain {
                     builder.add(&path, None);
                 }
             }
-            _ => builder.service(),
+            Scope::Service => builder.service(),
         }
         let mut chain = builder.chain;
         let counted: Nanos = chain.segments.iter().map(|s| s.length).sum();
@@ -223,12 +223,6 @@ pub(crate) fn is_pause(interval: &Interval) -> bool {
             Cause::Sleep => interval.woken_by != Some(WakeSource::Thread),
             cause => cause.is_blocked() && interval.woken_by == Some(WakeSource::Timer),
         }
-}
-
-/// True for a command that a signal told to end (128 + SIGINT, 128 + SIGTERM; 124 where timeout(1) sent
-/// it): it was a service, and its end says nothing about what somebody waited for.
-fn was_interrupted(recording: &Recording) -> bool {
-    matches!(recording.meta.exit_code, Some(124 | 130 | 143))
 }
 
 struct Builder<'s, 'a> {
