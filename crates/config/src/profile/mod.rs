@@ -236,6 +236,9 @@ pub struct Layer {
     /// Packages with which it does so, where package.json names one.
     #[serde(default)]
     pub expands_with: Vec<String>,
+    /// Packages with which an option of the code decides that.
+    #[serde(default)]
+    pub may_expand_with: Vec<String>,
     /// Code of the project that asks for variables, instead of files.
     pub asks: Option<Asks>,
 }

@@ -137,13 +137,9 @@ fn with_filled(request: &Request, filled: Option<&needs::Filled>) -> Request {
 }
 
 /// The layers in whose values `$NAME` stands for a variable.
-fn expanding(profile: &Profile, root: &Root) -> BTreeSet<usize> {
-    let packages = root.read(Path::new(PACKAGES)).bytes.unwrap_or_default();
-    let packages = String::from_utf8_lossy(&packages);
-    let expands = |layer: &Layer| {
-        let mut with = layer.expands_with.iter();
-        layer.expands || with.any(|name| packages.contains(&format!("\"{name}\"")))
-    };
+fn expanding(profile: &Profile, packages: &str) -> BTreeSet<usize> {
+    let expands =
+        |layer: &Layer| layer.expands || named_first(&layer.expands_with, packages).is_some();
     let layers = profile.layers.iter().enumerate();
     layers.filter(|(_, layer)| expands(layer)).map(|(at, _)| at).collect()
 }
@@ -151,8 +147,18 @@ fn expanding(profile: &Profile, root: &Root) -> BTreeSet<usize> {
 /// The file that names the packages of a project of Node.js.
 const PACKAGES: &str = "package.json";
 
+/// The first of some packages that a file of packages names.
+fn named_first<'n>(names: &'n [String], packages: &str) -> Option<&'n String> {
+    names.iter().find(|name| packages.contains(&format!("\"{name}\"")))
+}
+
 /// Notes `${NAME}` in values of layers that keep it, where NAME is set in the same file.
-fn note_references(profile: &Profile, expanding: &BTreeSet<usize>, loaded: &mut [Loaded]) {
+fn note_references(
+    profile: &Profile,
+    packages: &str,
+    expanding: &BTreeSet<usize>,
+    loaded: &mut [Loaded],
+) {
     for one in loaded.iter_mut().filter(|one| one.source.state == SourceState::Read) {
         let layer = profile.layers.get(one.layer);
         let could = layer.is_some_and(|layer| !layer.expands_with.is_empty());
@@ -160,6 +166,14 @@ fn note_references(profile: &Profile, expanding: &BTreeSet<usize>, loaded: &mut 
             continue;
         }
         let entries = &one.contents.entries;
+        let may = layer.and_then(|layer| named_first(&layer.may_expand_with, packages));
+        if let Some(package) = may {
+            if entries.iter().any(|entry| entry.value.expose().contains("${")) {
+                one.is_doubtful = true;
+                one.source.why = format!("`{package}` may replace `${{NAME}}` in it");
+            }
+            continue;
+        }
         let names: BTreeSet<String> =
             entries.iter().map(|entry| key_of(profile, &entry.path)).collect();
         let odd = entries.iter().flat_map(|entry| {
@@ -176,8 +190,10 @@ fn note_references(profile: &Profile, expanding: &BTreeSet<usize>, loaded: &mut 
 
 /// Replaces `$NAME` in the values of layers that have it, by variables and by stronger values first.
 fn expand_values(profile: &Profile, root: &Root, request: &Request, loaded: &mut [Loaded]) {
-    let expanding = expanding(profile, root);
-    note_references(profile, &expanding, loaded);
+    let packages = root.read(Path::new(PACKAGES)).bytes.unwrap_or_default();
+    let packages = String::from_utf8_lossy(&packages);
+    let expanding = expanding(profile, &packages);
+    note_references(profile, &packages, &expanding, loaded);
     let expands =
         |one: &Loaded| one.source.state == SourceState::Read && expanding.contains(&one.layer);
     let mut values: BTreeMap<String, Raw> = BTreeMap::new();

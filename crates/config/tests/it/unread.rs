@@ -32,6 +32,18 @@ fn an_env_file_of_node_counts_only_if_the_project_uses_what_reads_it() {
 }
 
 #[test]
+fn a_package_that_may_replace_references_leaves_them_open() {
+    let env = (".env", "HOST=db\nURL=http://${HOST}/\n");
+    let code = ("app.js", "ConfigModule.forRoot({ expandVariables: true });\n");
+    let nest = ("package.json", "{\"dependencies\": {\"@nestjs/config\": \"4\"}}");
+    let found = inspected("dotenv", &[nest, env, code], &[]);
+    assert_eq!(findings(&found), [""; 0]);
+    assert!(state(&found, ".env").1.contains("may replace `${NAME}`"), "{:?}", found.sources);
+    let plain = inspected("dotenv", &[USES, env], &[]);
+    assert_eq!(findings(&plain).len(), 1, "{:?}", plain.findings);
+}
+
+#[test]
 fn the_value_of_a_variable_chooses_the_file() {
     let of = |code: &str, environment: &[(&str, &str)]| {
         let local = (".env.local", "PORT=2\n");
