@@ -235,6 +235,11 @@ impl Configuration {
         }
     }
 
+    /// The framework that the profile is of: its title without what follows the colon.
+    pub(crate) fn framework(&self) -> &str {
+        self.title.split(':').next().unwrap_or_default()
+    }
+
     /// The keys that are meant by a name: that key in any case, or one that a variable of this name sets;
     /// for services of a compose file also the variable alone; else those that end in the name; else those
     /// below it.

@@ -5,8 +5,9 @@
 //! stands what the instructions there tell.
 
 use culprit_model::{
-    Basis, Cause, Frame, FrameId, Instruction, Interval, Label, Meta, Module, ModuleId, Nanos, Pid,
-    Process, ProcessId, Recording, Stack, StackId, Thread, ThreadId, Tid, Time, WakeSource,
+    Basis, Cause, Frame, FrameId, Instruction, Interval, Label, Mark, MarkKind, Meta, Module,
+    ModuleId, Nanos, Pid, Process, ProcessId, Recording, Stack, StackId, Thread, ThreadId, Tid,
+    Time, WakeSource,
 };
 
 /// Who ended a wait.
@@ -73,6 +74,15 @@ impl Scene {
         let parent = parent.map(|t| self.recording.thread(t).process);
         let process = self.process(name, parent);
         self.thread(process, name, born_ms)
+    }
+
+    /// That a process executes its program as soon as it is born.
+    pub(crate) fn executes(&mut self, thread: ThreadId) {
+        let process = self.recording.thread(thread).process;
+        let row = self.recording.process(process);
+        let (time, text) = (row.start, row.exe.clone());
+        let kind = MarkKind::Exec;
+        self.recording.marks.push(Mark { time, kind, process, thread: Some(thread), text });
     }
 
     /// Time on a CPU or ready, in ms.

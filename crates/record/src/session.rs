@@ -128,7 +128,7 @@ pub struct Armed {
     /// The library that samples allocations, as the command's root names it.
     pub(crate) sampler: Option<PathBuf>,
     prober: Option<(Sender<Request>, JoinHandle<()>)>,
-    reader: JoinHandle<HeldSource>,
+    reader: JoinHandle<Option<PerfSource>>,
     poller: JoinHandle<()>,
     notices: Sender<Notice>,
     interpreters: JoinHandle<LastAnswers>,
@@ -452,9 +452,9 @@ impl Armed {
             prober.join().map_err(panicked("place probes"))?;
         }
         self.stop_reader.give();
-        let held = self.reader.join().map_err(panicked("read the ring buffers"))?;
+        let read = self.reader.join().map_err(panicked("read the ring buffers"))?;
         let end = pair();
-        let closing = Closing::new(held);
+        let closing = Closing::new(read);
         let mut remains = self.worker.join().map_err(panicked("process the records"))?;
         if let Some(asking) = self.asking {
             remains.take_folders(asking.finish());
@@ -478,40 +478,38 @@ fn spawn<T: Send + 'static>(
         .map_err(|source| Error::Recorder { what: "start a thread", source })
 }
 
-/// What empties the rings; without events it only keeps the worker's clock going.
+/// What empties the rings, and gives back the events, which are still open; without events it only keeps the
+/// worker's clock going.
 fn reading(
     source: Option<PerfSource>,
     opener: Opener,
     early: Vec<Chunk>,
     lines: Lines,
-) -> Box<dyn FnOnce() -> HeldSource + Send> {
+) -> Box<dyn FnOnce() -> Option<PerfSource> + Send> {
     match source {
         Some(source) => {
             let reader = Reader::new(source, opener, early, lines);
-            Box::new(move || HeldSource(Some(reader.run())))
+            Box::new(move || Some(reader.run()))
         }
         None => {
             let reader = Reader::new(NoEvents, opener, early, lines);
             Box::new(move || {
                 reader.run();
-                HeldSource(None)
+                None
             })
         }
     }
 }
 
-/// Events that have been read to their end, and are open.
-struct HeldSource(Option<PerfSource>);
-
 /// Events that are being closed, beside whatever is done meanwhile: the kernel waits for all CPUs some
 /// 30 ms for each tracepoint. Dropping it waits for the end of that.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Closing(Option<JoinHandle<()>>);
 
 impl Closing {
     /// Without a thread of its own, they are closed here.
-    fn new(held: HeldSource) -> Self {
-        Self(held.0.and_then(|source| spawn("culprit-close", move || drop(source)).ok()))
+    fn new(read: Option<PerfSource>) -> Self {
+        Self(read.and_then(|source| spawn("culprit-close", move || drop(source)).ok()))
     }
 }
 

@@ -136,6 +136,14 @@ fn inner(text: &str) -> &str {
     text
 }
 
+/// The value of a variable that makes a path, none inside if it is not set; none at all if it is a secret, because
+/// paths are shown.
+fn set_variable<'r>(request: Option<&'r Request>, name: &str) -> Option<Option<&'r str>> {
+    let value = request.and_then(|request| request.variable(name)).map(Raw::expose);
+    let value = value.filter(|value| !value.is_empty());
+    value.is_none_or(|value| classify(&[name], value).0 == Class::Plain).then_some(value)
+}
+
 /// The files that the call of a package with several files reads; none where its options or a variable hide them.
 fn cascaded(
     cascade: &Cascade,
@@ -149,13 +157,7 @@ fn cascaded(
     if is_open || is_own {
         return None;
     }
-    let name = cascade.variable.as_str();
-    let value = request.and_then(|request| request.variable(name)).map(Raw::expose);
-    let value = value.filter(|value| !value.is_empty());
-    let is_shown = |value: &str| classify(&[name], value).0 == Class::Plain;
-    if value.is_some_and(|value| !is_shown(value)) {
-        return None;
-    }
+    let value = set_variable(request, &cascade.variable)?;
     let files = cascade.files_for(value).into_iter();
     Some(files.map(|file| FileUse { by: by.to_owned(), ..FileUse::new(&file) }).collect())
 }
@@ -234,7 +236,7 @@ fn parts(text: &str) -> Vec<&str> {
 struct Paths<'a> {
     /// The folder of the file that calls, below the root.
     folder: &'a str,
-    /// The variables; none: no path is made of them.
+    /// Who knows the variables; none: no variable is set.
     request: Option<&'a Request>,
 }
 
@@ -315,10 +317,8 @@ impl Paths<'_> {
         if other.is_none() && !rest.is_empty() {
             return None;
         }
-        let set = self.request?.variable(name).map(Raw::expose).filter(|value| !value.is_empty());
-        match set {
-            // Paths are shown.
-            Some(value) => (classify(&[name], value).0 == Class::Plain).then(|| value.to_owned()),
+        match set_variable(self.request, name)? {
+            Some(value) => Some(value.to_owned()),
             None => self.text(other?),
         }
     }

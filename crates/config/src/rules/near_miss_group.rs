@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use culprit_model::Severity;
 
-use super::near_miss_name::{ID, unused};
+use super::near_miss_name::{ID, is_code, unused};
 use crate::asks::ANY;
 use crate::configuration::{ConfigFinding, Configuration};
-use crate::provenance::{Assignment, Effective, Outcome, SourceKind};
+use crate::provenance::{Assignment, Effective, Outcome};
 use crate::spelling::slips;
 
 pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
@@ -20,7 +20,7 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
 /// Lists and trees whose name is almost that of a setting of the framework, which nothing sets: `ALLOWED_HOST[0]`.
 fn of_framework(configuration: &Configuration) -> Vec<ConfigFinding> {
     let separator = configuration.separator.as_str();
-    let framework = configuration.title.split(':').next().unwrap_or_default();
+    let framework = configuration.framework();
     let name_of = |key: &str| {
         key.split('[').next().and_then(|key| key.split(separator).next()).map(str::to_owned)
     };
@@ -65,10 +65,6 @@ fn of_framework(configuration: &Configuration) -> Vec<ConfigFinding> {
         })
     };
     set.iter().filter_map(finding).collect()
-}
-
-fn is_code(configuration: &Configuration, one: &Assignment) -> bool {
-    configuration.sources[one.source].kind == SourceKind::CodeDefault
 }
 
 fn finding(configuration: &Configuration, request: &Effective) -> Option<ConfigFinding> {

@@ -158,7 +158,7 @@ struct Name<'a> {
     letters: u64,
 }
 
-fn is_code(configuration: &Configuration, one: &Assignment) -> bool {
+pub(super) fn is_code(configuration: &Configuration, one: &Assignment) -> bool {
     configuration.sources[one.source].kind == SourceKind::CodeDefault
 }
 
@@ -410,7 +410,7 @@ fn finding(configuration: &Configuration, one: &NearMiss<'_>) -> ConfigFinding {
         Some(_) => format!("Write `{meant}` instead of `{name}` in `{place}`."),
     };
     let unused = unused(configuration, name);
-    let framework = configuration.title.split(':').next().unwrap_or_default();
+    let framework = configuration.framework();
     let (title, known_at, fix) = match one.known_by {
         KnownBy::Request(request) => {
             let (at, meant) = (configuration.place(request), one.meant_name);

@@ -31,7 +31,7 @@ pub(super) fn find(configuration: &Configuration) -> Vec<ConfigFinding> {
 
 /// What does not start, for a title.
 fn program(configuration: &Configuration) -> &str {
-    let title = configuration.title.split(':').next().unwrap_or_default();
+    let title = configuration.framework();
     configuration.refused_by.as_deref().unwrap_or(title)
 }
 

@@ -1,5 +1,7 @@
 //! `culprit butterfly F REC`: a function between its callers and its callees.
 
+use std::path::Path;
+
 use culprit_engine::calls::NameId;
 
 use crate::args::{FilterArgs, NameArgs, RecordingsArg};
@@ -38,13 +40,12 @@ pub(crate) fn focused(
     load: fn(&RecordingsArg, &FilterArgs, &Output) -> Result<load::View, Failure>,
     output: &Output,
 ) -> Result<(load::View, NameId), Failure> {
-    let is_file = |path: &str| std::path::Path::new(path).is_file();
-    let view = load(&args.recording, &args.filter, output).map_err(|failure| {
-        match is_file(&args.function) {
+    let is_turned_round = || Path::new(&args.function).is_file();
+    let view =
+        load(&args.recording, &args.filter, output).map_err(|failure| match is_turned_round() {
             true => failure.hint("the function comes first, then the recording"),
             false => failure,
-        }
-    })?;
+        })?;
     let (focus, others) = views::focus(&view.tree, view.rows(), &args.function)?;
     if !others.is_empty() {
         let name = view.tree.names().text(focus);

@@ -18,6 +18,11 @@ const ROWS: usize = 30;
 pub(crate) fn run(args: &TopArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let view = load::view(&args.recording, &args.filter, output)?;
     let limit = view.filter.limit;
+    if !args.columns.is_empty() && !output.wants_json() {
+        let text = views::columns_text(&view.tree, &args.columns, limit.unwrap_or(ROWS), output);
+        output.print(&(view.head(output) + &text))?;
+        return Ok(Outcome::Done);
+    }
     let cpi = views::Cpi::of(&view.recording, &view.filter)?;
     let own = OwnCode::new(&view.recording, &load::patterns(&view.filter.own)?);
     let called_from = views::CalledFrom::of(&view.tree, own.by_name(&view.recording));
@@ -29,10 +34,6 @@ pub(crate) fn run(args: &TopArgs, output: &mut Output) -> Result<Outcome, Failur
     if output.wants_json() {
         let document = TopDocument::new(&view.tree, beside, limit.unwrap_or(0));
         output.document(&OfView::new(&view, document))?;
-    } else if !args.columns.is_empty() {
-        let limit = limit.unwrap_or(ROWS);
-        let text = views::columns_text(&view.tree, &args.columns, limit, output);
-        output.print(&(view.head(output) + &text))?;
     } else {
         let limit = limit.unwrap_or(ROWS);
         let text = views::top_text(&view.tree, beside, limit, output);

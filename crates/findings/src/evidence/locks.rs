@@ -100,7 +100,7 @@ fn programs(recording: &Recording) -> Vec<ProcessId> {
     let program = |id: ProcessId| {
         let parent = |id: &ProcessId| {
             Some(*id)
-                .filter(|id| !executed.contains(id))
+                .filter(|id| !executed.contains_key(id))
                 .and_then(|id| recording.process(id).parent)
         };
         // Fewer steps than there are processes, also where a damaged recording goes in a circle.

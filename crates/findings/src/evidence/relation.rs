@@ -1,9 +1,9 @@
 //! What kind of dependence a wait is, from its cause, its stack and who ended it.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use culprit_engine::wakers::is_descendant;
-use culprit_model::{Cause, Interval, MarkKind, ProcessId, Recording, ThreadId, WakeSource};
+use culprit_model::{Cause, Interval, MarkKind, ProcessId, Recording, ThreadId, Time, WakeSource};
 
 use super::Evidence;
 use super::Family;
@@ -169,8 +169,12 @@ pub(crate) fn is_for_output(evidence: &Evidence<'_>, wait: &Interval, by: Thread
         && is_descendant(evidence.recording, other, own)
 }
 
-/// The processes that executed a program while they were recorded.
-pub(crate) fn executed(recording: &Recording) -> BTreeSet<ProcessId> {
-    let marks = recording.marks.iter().filter(|mark| mark.kind == MarkKind::Exec);
-    marks.map(|mark| mark.process).collect()
+/// The processes that executed a program while they were recorded, each with when it first did.
+pub(crate) fn executed(recording: &Recording) -> BTreeMap<ProcessId, Time> {
+    let mut first = BTreeMap::new();
+    for mark in recording.marks.iter().filter(|mark| mark.kind == MarkKind::Exec) {
+        let time = first.entry(mark.process).or_insert(mark.time);
+        *time = mark.time.min(*time);
+    }
+    first
 }

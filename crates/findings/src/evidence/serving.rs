@@ -74,7 +74,7 @@ impl Serving {
             let id = ProcessId::from_index(at);
             let of_parent = process.parent.and_then(|parent| self.listens.get(&parent));
             let copied = of_parent.filter(|(since, _)| *since <= process.start);
-            if let Some(listens) = copied.filter(|_| !executed.contains(&id)).cloned() {
+            if let Some(listens) = copied.filter(|_| !executed.contains_key(&id)).cloned() {
                 self.listens.entry(id).or_insert(listens);
             }
         }

@@ -101,7 +101,7 @@ impl Rule for RepeatedWork {
 fn groups(evidence: &Evidence<'_>) -> BTreeMap<Text, Vec<ProcessId>> {
     let recording = evidence.recording;
     let mut groups: BTreeMap<Text, Vec<ProcessId>> = BTreeMap::new();
-    for id in executed(recording) {
+    for id in executed(recording).into_keys() {
         let process = recording.process(id);
         let line = &process.command_line;
         let is_told = process.recorded && process.parent.is_some() && line.as_str().contains(' ');
@@ -233,7 +233,7 @@ fn shown(line: &str) -> String {
 mod tests {
     use super::*;
     use crate::scene::{End, Scene, first};
-    use culprit_model::{Mark, MarkKind, Recording};
+    use culprit_model::Recording;
 
     const WAIT: &str = "main;render;libc.so.6!wait4;k:do_wait";
 
@@ -250,13 +250,7 @@ mod tests {
             let process = scene.recording.thread(child).process;
             scene.recording.processes[process.index()].command_line =
                 format!("tool --load {argument}").into();
-            scene.recording.marks.push(Mark {
-                time: scene.recording.process(process).start,
-                kind: MarkKind::Exec,
-                process,
-                thread: Some(child),
-                text: "/bin/tool".into(),
-            });
+            scene.executes(child);
         }
         scene.done()
     }

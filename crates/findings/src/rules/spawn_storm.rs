@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{
-    Cause, Interval, MarkKind, Nanos, ProcessId, Recording, StackId, Text, ThreadId, Time,
-};
+use culprit_model::{Cause, Interval, Nanos, ProcessId, StackId, Text, ThreadId, Time};
 
 use crate::evidence::chores::Chore;
+use crate::evidence::relation::executed;
 use crate::evidence::{Evidence, Family, Segment, SegmentId};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold};
 
@@ -79,7 +78,7 @@ impl Rule for SpawnStorm {
         if short.len() < MIN_CHILDREN {
             return Vec::new();
         }
-        let executed = first_executed(evidence.recording);
+        let executed = executed(evidence.recording);
         let segments = evidence.segments(|s, i| {
             let is_short = |thread| short.contains(&evidence.process(thread));
             // No thread's time fills the wait before a child's first instruction. What lasts longer than a
@@ -118,16 +117,6 @@ pub(super) fn is_running_cost(cause: Cause) -> bool {
     cause.is_cpu()
         || cause == Cause::Runnable
         || matches!(cause, Cause::Fault | Cause::Disk | Cause::Memory)
-}
-
-/// When each process first executed a program.
-fn first_executed(recording: &Recording) -> BTreeMap<ProcessId, Time> {
-    let mut first = BTreeMap::new();
-    for mark in recording.marks.iter().filter(|mark| mark.kind == MarkKind::Exec) {
-        let time = first.entry(mark.process).or_insert(mark.time);
-        *time = mark.time.min(*time);
-    }
-    first
 }
 
 /// True for what a process does in functions of its own program, after it was started and before it ends:
@@ -250,7 +239,7 @@ fn part_of(evidence: &Evidence<'_>, segment: &Segment) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use crate::scene::{End, MS, Scene, first};
-    use culprit_model::{Cause, Mark, MarkKind, Recording};
+    use culprit_model::{Cause, Recording};
 
     fn spawned(children: u64, each_ms: u64) -> Recording {
         working(children, each_ms, "main;eval")
@@ -282,14 +271,7 @@ mod tests {
                 "ld-linux-x86-64.so.2!dl_main;ld-linux-x86-64.so.2!do_lookup_x",
             );
             scene.run(child, each_ms, Cause::CpuUser, stack);
-            let process = scene.recording.thread(child).process;
-            scene.recording.marks.push(Mark {
-                time: scene.recording.process(process).start,
-                kind: MarkKind::Exec,
-                process,
-                thread: Some(child),
-                text: "/bin/expr".into(),
-            });
+            scene.executes(child);
             let wait = "main;libc.so.6!wait4;k:do_wait";
             scene.wait(shell, each_ms + 2, Cause::Child, wait, End::By(child));
         }
