@@ -4,6 +4,7 @@
 //! of the [`Assignment`]s, until [`Ledger::finish`] turns each into a value that may be shown.
 
 use culprit_model::Text;
+use rayon::prelude::*;
 use roxmltree::Document;
 
 use crate::configuration::Configuration;
@@ -15,9 +16,12 @@ use crate::provenance::{
 };
 use crate::readers::{Oddity, parse_xml};
 use crate::resolve::{is_stronger, lost_to};
+use crate::secret;
 use crate::sources::Defined;
 use crate::value::{Class, Raw, Redactor, ValueFingerprint, ValueRef};
-use crate::{parallel, secret};
+
+/// Fewer values than this are not worth another thread: starting one takes as long as 100 of them.
+const WORTH_SHARING: usize = 10_000;
 
 /// What was found so far.
 #[derive(Debug)]
@@ -194,14 +198,19 @@ impl Ledger {
             one.gap = gap;
             one.certainty = self.certainty(one);
         }
-        parallel::sort_by(&mut effective, |a, b| a.key.cmp(&b.key));
+        effective.par_sort_by(|a, b| a.key.cmp(&b.key));
         let raws = std::mem::take(&mut self.raws);
-        parallel::zip(&mut self.assignments, &raws, |assignment, raw| {
+        let give = |(assignment, raw): (&mut Assignment, &Raw)| {
             let names = [assignment.key.as_str(), assignment.written.as_str()];
             assignment.value = self.redactor.value_named(&names, raw);
             assignment.key = secret::shown_name(&assignment.key);
             assignment.written = secret::shown_name(&assignment.written);
-        });
+        };
+        if raws.len() < WORTH_SHARING {
+            self.assignments.iter_mut().zip(&raws).for_each(give);
+        } else {
+            self.assignments.par_iter_mut().zip(&raws).for_each(give);
+        }
         drop(raws);
         let variable = |at: &usize| Variable::of(&self.assignments[*at]);
         let variables = self.variables.iter().map(variable).collect();

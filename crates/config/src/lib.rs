@@ -28,7 +28,6 @@ mod ledger;
 mod memory;
 mod needs;
 mod observation;
-mod parallel;
 mod place_profile;
 mod position;
 mod profile;

@@ -21,9 +21,9 @@ use crate::digest::{Digest, Tops, functions};
 use crate::failure::{Context as _, Failure};
 use crate::fleet::{self, FleetFacts};
 use crate::output::Output;
-use crate::presets;
 use crate::views::{Basis, StandardErrors, Variances, groups_text, why_empty};
 use crate::weighed::Weighed;
+use crate::{pool, presets};
 
 /// How a pattern is written, for one that is wrong.
 const PATTERN_HINT: &str = "a pattern is a part of a name, as in `--inc 'libc*read;^blocked.'`; docs/filters.md has the language";
@@ -33,6 +33,7 @@ const PATTERN_HINT: &str = "a pattern is a part of a name, as in `--inc 'libc*re
 /// # Errors
 /// When the file is none, is of a later version, or cannot be read.
 pub(crate) fn recording(path: &Path, output: &Output) -> Result<Recording, Failure> {
+    pool::ready();
     let opened = culprit_recording::open(path).map_err(|error| not_opened(path, &error))?;
     Ok(built(path, opened, output))
 }
@@ -96,6 +97,7 @@ fn shown_metric(given: &Filter, main: Metric) -> Metric {
 
 /// What views look at of the recording at `path`.
 fn indexed(path: &Path, given: &Filter, output: &Output) -> Result<LoadedRecording, Failure> {
+    pool::ready();
     let opened = culprit_recording::open_for_views(path);
     let opened = opened.map_err(|error| not_opened(path, &error))?;
     let recording = built(path, opened.opened, output);
@@ -557,13 +559,11 @@ pub(crate) fn digest(recording: Recording, filter: &Filter, all: bool) -> Result
     let follow = query.metric() == Metric::Run && query.keeps_all_threads();
     let path = follow.then(|| CommandPath::of(&recording)).flatten().map(Arc::new);
     // The rest of the two has nothing in common, and findings take most of the time.
-    let (report, tops) = std::thread::scope(|scope| {
-        let tops = scope.spawn(|| tops(&recording, filter, path.as_deref()));
-        (findings_on(&recording, filter, all, path.clone()), tops.join())
-    });
-    let tops =
-        tops.map_err(|_| Failure::refused("cannot add up functions: a thread panicked"))??;
-    Ok(Digest::new(recording, &query, report?, tops))
+    let (report, tops) = rayon::join(
+        || findings_on(&recording, filter, all, path.clone()),
+        || tops(&recording, filter, path.as_deref()),
+    );
+    Ok(Digest::new(recording, &query, report?, tops?))
 }
 
 /// The functions of what a filter keeps, and what they are parts of.

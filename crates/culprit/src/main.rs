@@ -25,6 +25,7 @@ mod load;
 mod measured;
 mod output;
 mod places;
+mod pool;
 mod presets;
 mod prove;
 #[cfg(test)]

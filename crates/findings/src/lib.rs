@@ -42,7 +42,6 @@ mod rules;
 #[cfg(test)]
 mod scene;
 mod settle;
-mod side_by_side;
 mod sites;
 mod tally;
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use culprit_engine::calls::Patterns;
 use culprit_engine::wakers::CommandPath;
 use culprit_model::{Finding, LossKind, Nanos, Recording, Time};
+use rayon::prelude::*;
 
 use crate::catalogue::RULES;
 use crate::evidence::Evidence;
@@ -12,7 +13,6 @@ use crate::parts::Parts;
 use crate::rule::Claim;
 use crate::rules::recording_lost;
 use crate::settle::settle;
-use crate::side_by_side;
 
 /// What to look at and how much to list.
 #[derive(Debug, Clone, Default)]
@@ -62,8 +62,8 @@ pub fn find(recording: &Recording, options: &Options) -> Report {
     let evidence = Evidence::of(recording, options);
     // Without the names of functions and threads, a rule sees something else than what happened.
     let blind = recording.losses.iter().any(|loss| loss.kind == LossKind::NamesDamaged);
-    let claims = side_by_side::all(RULES, |rule| rule.find(&evidence));
-    let mut claims: Vec<Claim> = claims.into_iter().flatten().collect();
+    let claims = RULES.par_iter().with_max_len(1).flat_map_iter(|rule| rule.find(&evidence));
+    let mut claims: Vec<Claim> = claims.collect();
     claims.retain(|claim| !blind || claim.rule.id == recording_lost::DOC.id);
     settle(&evidence, claims, options)
 }

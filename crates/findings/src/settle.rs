@@ -16,6 +16,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use culprit_model::{Finding, Nanos, Severity};
+use rayon::prelude::*;
 
 use crate::callers::{Caller, Callers};
 use crate::evidence::{Evidence, SegmentId};
@@ -23,7 +24,7 @@ use crate::naming::Naming;
 use crate::report::{Options, Report};
 use crate::rule::{COST, Claim, PERCENT, Specificity, fact};
 use crate::rules::unexplained;
-use crate::{alike, doubt, hit_rates, parts, side_by_side, sites};
+use crate::{alike, doubt, hit_rates, parts, sites};
 
 /// Share of the wall time from which a finding is listed (CONTRACT: below it only with `--all`).
 pub const MIN_SHARE: f64 = 0.01;
@@ -90,9 +91,12 @@ pub(crate) fn settle(evidence: &Evidence<'_>, claims: Vec<Claim>, options: &Opti
     let callers = Callers::default();
     let holders = settled.iter().filter(explains);
     let holders = || holders.clone().map(|settled| (settled.claim.rule.id, &settled.held[..]));
-    let (parts, mut findings) = side_by_side::both(
+    let (parts, mut findings) = rayon::join(
         || parts::of(evidence, holders()),
-        || side_by_side::all(&listed, |settled| finding(evidence, &callers, settled, options)),
+        || {
+            let each = listed.par_iter().with_max_len(1);
+            each.map(|settled| finding(evidence, &callers, settled, options)).collect::<Vec<_>>()
+        },
     );
     findings.retain(|finding| finding.confidence >= MIN_CONFIDENCE);
     findings.sort_by(|a: &Finding, b| {

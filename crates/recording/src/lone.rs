@@ -24,17 +24,12 @@ pub fn rows_to_passing_parquet<R: Row>(rows: &[R]) -> Result<Vec<u8>, Error> {
 }
 
 /// The columns of a table, in the declared order, from a Parquet file that [`rows_to_parquet`] has
-/// written. Up to `threads` threads share the columns of a large file.
+/// written.
 ///
 /// # Errors
 /// [`Error::Decode`] when the bytes are damaged, or hold another table.
-pub fn columns_from_parquet(
-    table: &Table,
-    bytes: &[u8],
-    threads: usize,
-) -> Result<Vec<ColumnData>, Error> {
-    let mut zstd: Vec<Unzstd> = (0..threads.max(1)).map(|_| Unzstd::default()).collect();
-    decode(table.columns, bytes, &mut zstd)
+pub fn columns_from_parquet(table: &Table, bytes: &[u8]) -> Result<Vec<ColumnData>, Error> {
+    decode(table.columns, bytes, &mut Unzstd::default())
         .map_err(|damage| Error::Decode { table: table.name, why: damage.to_string() })
 }
 
@@ -42,8 +37,8 @@ pub fn columns_from_parquet(
 ///
 /// # Errors
 /// [`Error::Decode`], also for a missing value where the table requires one.
-pub fn rows_from_parquet<R: Row>(bytes: &[u8], threads: usize) -> Result<Vec<R>, Error> {
-    let columns = columns_from_parquet(&R::TABLE, bytes, threads)?;
+pub fn rows_from_parquet<R: Row>(bytes: &[u8]) -> Result<Vec<R>, Error> {
+    let columns = columns_from_parquet(&R::TABLE, bytes)?;
     R::rows(columns).map_err(|shape| Error::Decode { table: R::TABLE.name, why: shape.to_string() })
 }
 
@@ -56,9 +51,9 @@ mod tests {
     fn rows_come_back_and_damage_is_an_error() {
         let rows: Vec<Mark> = Vec::new();
         let mut bytes = rows_to_parquet(&rows).unwrap();
-        assert_eq!(rows_from_parquet::<Mark>(&bytes, 2).unwrap(), rows);
+        assert_eq!(rows_from_parquet::<Mark>(&bytes).unwrap(), rows);
         bytes.truncate(bytes.len() / 2);
-        let error = rows_from_parquet::<Mark>(&bytes, 2).unwrap_err();
+        let error = rows_from_parquet::<Mark>(&bytes).unwrap_err();
         assert_eq!(error.to_string(), "cannot decode the table `marks`: its bytes are malformed");
     }
 }

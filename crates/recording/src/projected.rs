@@ -22,6 +22,6 @@ pub struct LoneColumns {
 /// When the bytes are damaged, or a column is missing or has another type; the text says which.
 pub fn read_columns(columns: &[Column], file: &[u8]) -> Result<LoneColumns, String> {
     let rows = count_rows(file).map_err(|damage| damage.to_string())?;
-    let columns = decode(columns, file, &mut [Unzstd::default()]);
+    let columns = decode(columns, file, &mut Unzstd::default());
     Ok(LoneColumns { rows, columns: columns.map_err(|damage| damage.to_string())? })
 }

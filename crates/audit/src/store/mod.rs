@@ -130,7 +130,7 @@ impl Store {
 /// The rows of a Parquet file.
 pub(crate) fn read_rows<R: Row>(path: &Path) -> Result<Vec<R>, Error> {
     let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
-    culprit_recording::rows_from_parquet(&bytes, 1)
+    culprit_recording::rows_from_parquet(&bytes)
         .map_err(|source| Error::Table { path: path.to_owned(), source })
 }
 

@@ -24,7 +24,7 @@ use crate::running::{
     manifests, own_settings, read_snapshot, redactor_with, service_image,
 };
 use crate::text::{config_explain, config_profiles, config_roles, config_show, config_vars};
-use crate::{files, html, settings};
+use crate::{files, html, pool, settings};
 
 /// The profile for folders that no other fits.
 const FALLBACK: &str = "generic";
@@ -34,6 +34,7 @@ const FALLBACK: &str = "generic";
 /// # Errors
 /// When there is no configuration, none of it can be read, or no such key or profile exists.
 pub(crate) fn run(args: &ConfigArgs, output: &mut Output) -> Result<Outcome, Failure> {
+    pool::ready();
     match &args.action {
         ConfigAction::Show(args) => show(args, output),
         ConfigAction::Explain(args) => explain(args, output),

@@ -12,6 +12,7 @@ use crate::failure::{Failure, Outcome, chain};
 use crate::files;
 use crate::json::SCHEMA;
 use crate::output::{Output, clean};
+use crate::pool;
 
 /// Runs it.
 ///
@@ -20,6 +21,7 @@ use crate::output::{Output, clean};
 pub(crate) fn run(args: &ImportArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let target = args.output.clone().unwrap_or_else(|| unused(&args.file));
     files::replaceable(&target, args.force)?;
+    pool::ready();
     let Imported { format, mut recording } = read(args, output)?;
     let name = args.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let facts = [("imported from", name), ("format", format.to_string())];

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use culprit_model::{Label as _, Loss, LossSeverity, Recording};
+use rayon::prelude::*;
 
 use crate::failure::{Context as _, Failure, chain};
 use crate::output::Output;
+use crate::pool;
 
 /// What the names of recordings end in.
 const EXTENSION: &str = "culprit";
@@ -167,38 +167,18 @@ pub(crate) fn losses(path: &Path, recording: &Recording) -> Vec<Loss> {
 
 /// Does something with each file, on all CPUs. What comes back is in the order of the files, one
 /// value for several that follow each other.
-///
-/// # Errors
-/// When a thread panicked.
 pub(crate) fn in_pieces<T: Send>(
     files: &[PathBuf],
     output: &Output,
     work: impl Fn(&[PathBuf], &dyn Fn()) -> T + Sync,
-) -> Result<Vec<T>, Failure> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let pieces: Vec<&[PathBuf]> =
-        files.chunks(files.len().div_ceil(threads * PIECES).max(1)).collect();
+) -> Vec<T> {
+    pool::ready();
     let progress = output.progress();
     progress.steps(files.len() as u64);
     progress.doing("reading recordings");
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(pieces.len())));
-    let finished = std::thread::scope(|scope| {
-        let worker = || {
-            while let at = next.fetch_add(1, Ordering::Relaxed)
-                && let Some(piece) = pieces.get(at)
-            {
-                let result = work(piece, &|| progress.step());
-                done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, result));
-            }
-        };
-        let workers: Vec<_> = (0..threads.min(pieces.len())).map(|_| scope.spawn(worker)).collect();
-        workers.into_iter().all(|worker| worker.join().is_ok())
-    });
+    let pieces = files.len().div_ceil(rayon::current_num_threads() * PIECES).max(1);
+    let each = files.par_chunks(pieces).with_max_len(1);
+    let done = each.map(|piece| work(piece, &|| progress.step())).collect();
     progress.clear();
-    if !finished {
-        return Err(Failure::refused("cannot add up recordings: a thread panicked"));
-    }
-    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    done.sort_by_key(|(at, _)| *at);
-    Ok(done.into_iter().map(|(_, result)| result).collect())
+    done
 }

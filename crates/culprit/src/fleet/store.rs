@@ -81,7 +81,7 @@ pub(crate) fn write_store(
             step();
         }
         part
-    })?;
+    });
     let mut whole = Part::default();
     for part in parts {
         whole.recordings += part.recordings;
@@ -284,7 +284,7 @@ pub(super) fn distinct<R: Row + Clone, T: Ord>(
     let rows: Vec<R> = found
         .iter()
         .flat_map(|path| {
-            culprit_recording::rows_from_parquet::<R>(&std::fs::read(path).unwrap(), 1).unwrap()
+            culprit_recording::rows_from_parquet::<R>(&std::fs::read(path).unwrap()).unwrap()
         })
         .collect();
     (rows.len(), rows.iter().map(of).collect())

@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
+
 use super::pack::{self, corpus};
 use super::snapshot::Snapshots;
-use super::{on_all_cpus, stored};
+use super::stored;
 use crate::casebook::{Case, Course, Shelf, Told, judge_kept, judge_kept_answers};
 use crate::output::{Output, number};
 use crate::text::casebook_text;
@@ -92,7 +94,7 @@ fn every_case_shows_what_it_is_there_to_show() {
     let shelf = Shelf::Carried;
     let names = shelf.names().expect("cases");
     let cases: Vec<Case> = names.iter().map(|name| shelf.case(name).expect("a case")).collect();
-    let judged = on_all_cpus(&cases, judge);
+    let judged: Vec<_> = cases.par_iter().map(judge).collect();
     let mut snapshots = Snapshots::default();
     for (case, told) in cases.iter().zip(&judged) {
         let name = format!("casebook/{}", case.name);

@@ -1,10 +1,11 @@
 //! Damaged recordings: what is lost of them must not become a finding of its own.
 
 use culprit_model::{Filter, LossKind, Recording};
+use rayon::prelude::*;
 
 use super::programs::packs;
+use super::raw;
 use super::truth::Group;
-use super::{on_all_cpus, raw};
 use crate::load;
 
 /// Of the kept recordings every so many-th is damaged.
@@ -64,6 +65,6 @@ fn damaged_names_make_no_finding_and_a_cut_takes_no_name() {
     let some: Vec<(&String, &Vec<u8>)> = packs.iter().step_by(EVERY).collect();
     assert!(some.len() > 5, "too few recordings are kept: {}", some.len());
     let faults: Vec<String> =
-        on_all_cpus(&some, |(name, bytes)| faults(name, bytes)).into_iter().flatten().collect();
+        some.par_iter().flat_map_iter(|(name, bytes)| faults(name, bytes)).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

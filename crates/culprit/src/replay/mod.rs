@@ -21,29 +21,7 @@ mod texts;
 mod truth;
 mod why;
 
-use std::num::NonZero;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// Does something with each item on all CPUs; the results in the order of the items.
-fn on_all_cpus<T: Sync, R: Send>(items: &[T], one: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(at) else { return done };
-            done.push((at, one(item)));
-        }
-    };
-    let cpus = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let mut all: Vec<(usize, R)> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..cpus).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().flat_map(|worker| worker.join().expect("a worker")).collect()
-    });
-    all.sort_by_key(|(at, _)| *at);
-    all.into_iter().map(|(_, result)| result).collect()
-}
 
 /// Where the text of a recording is stored.
 fn stored(name: &str) -> PathBuf {

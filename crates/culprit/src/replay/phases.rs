@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use culprit_engine::phases::{Phase, Phases};
 use culprit_model::Nanos;
+use rayon::prelude::*;
 
 use super::programs::packs;
 use super::snapshot::Snapshots;
 use super::truth::Group;
-use super::{on_all_cpus, pack, raw};
+use super::{pack, raw};
 use crate::output::percent;
 
 /// More phases than this are no summary.
@@ -36,7 +37,7 @@ fn text(name: &str, bytes: &[u8]) -> String {
 #[test]
 fn kept_recordings_have_the_phases_that_they_had() {
     let packed: Vec<(String, Vec<u8>)> = Group::ALL.into_iter().flat_map(packs).collect();
-    let texts = on_all_cpus(&packed, |(name, bytes)| text(name, bytes));
+    let texts: Vec<String> = packed.par_iter().map(|(name, bytes)| text(name, bytes)).collect();
     let mut snapshots = Snapshots::default();
     snapshots.hold(&pack::corpus().join("shown").join("phases.txt"), &texts.concat());
     snapshots.finish();

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use culprit_model::{Cause, Nanos};
+use rayon::prelude::*;
 use serde_json::Value;
 
 use super::hit_rates::{self, First};
 use super::pack::{self, Files};
 use super::snapshot::Snapshots;
 use super::truth::{Group, Program, programs};
-use super::{on_all_cpus, raw, stored};
+use super::{raw, stored};
 use crate::digest::Digest;
 use crate::json::ReportDocument;
 use crate::load;
@@ -106,7 +107,8 @@ fn replay_all(group: Group, snapshots: &mut Snapshots) -> Vec<First> {
     let missing: Vec<String> =
         names.iter().filter(|name| !packs.contains_key(*name)).cloned().collect();
     assert!(missing.is_empty(), "no recording: make corpus ONLY={}", missing.join(","));
-    let said = on_all_cpus(&programs, |program| replay(program, &packs[&program.name()]));
+    let said: Vec<Said> =
+        programs.par_iter().map(|program| replay(program, &packs[&program.name()])).collect();
     for (program, said) in programs.iter().zip(&said) {
         let name = program.name();
         snapshots.hold(&stored(&name), &said.text);

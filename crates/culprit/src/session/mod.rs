@@ -20,6 +20,7 @@ use culprit_record::{Armed, ClockRate, Ending, Extras, Options, Plan, Stacks, Ta
 use crate::args;
 use crate::failure::{Failure, chain};
 use crate::fleet::LABEL_FACT;
+use crate::pool;
 
 pub(crate) use command::{CommandRun, Ran, run_command};
 pub(crate) use control::{Control, LAST_GRACE};
@@ -101,6 +102,7 @@ pub(crate) fn finish(
     if let Some(Err(error)) = raw {
         problem.get_or_insert(chain(&error));
     }
+    pool::ready();
     culprit_engine::threads::build(&mut recording);
     culprit_engine::cut(&mut recording, from, to);
     if let Err(error) = bound::write(path, &mut recording, settings.max_event_bytes) {

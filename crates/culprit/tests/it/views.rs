@@ -478,3 +478,19 @@ fn variables_stand_in_for_options() {
     std::fs::write(lab.path("culprit.toml"), "[top]\nmetric = \"blocked\"\n").unwrap();
     assert_eq!(lab.json(&["top", "x.culprit"])["metric"], "blocked");
 }
+
+#[test]
+fn views_and_findings_are_the_same_where_no_thread_can_be_had() {
+    let lab = lab();
+    for command in ["report", "findings", "top"] {
+        let ask = |bytes: Option<&str>| {
+            let mut culprit = lab.culprit();
+            // No machine has so much memory, so no thread can have its stack.
+            culprit.envs(bytes.map(|bytes| ("RUST_MIN_STACK", bytes)));
+            culprit.args([command, "x.culprit"]).output().unwrap()
+        };
+        let (alone, usual) = (ask(Some("100000000000000")), ask(None));
+        assert!(alone.status.success(), "{command}: {}", stderr(&alone));
+        assert_eq!(stdout(&alone), stdout(&usual), "{command}");
+    }
+}

@@ -39,6 +39,7 @@ use culprit_engine::wakers::Lives;
 use culprit_model::{
     Cause, FrameId, Instruction, Interval, Nanos, ProcessId, Recording, Text, ThreadId, Time,
 };
+use rayon::prelude::*;
 
 pub(crate) use chain::{Chain, IntervalId, Segment, SegmentId};
 pub(crate) use chores::{Chore, ChoreTime, Chores};
@@ -65,7 +66,6 @@ pub(crate) use work::{Work, WorkOfAll};
 
 use crate::doubt::Apart;
 use crate::report::Options;
-use crate::side_by_side;
 
 /// What all rules read.
 #[derive(Debug)]
@@ -167,7 +167,7 @@ impl<'a> Evidence<'a> {
     /// Computes everything; n log n in intervals.
     pub(crate) fn of(recording: &'a Recording, options: &Options) -> Self {
         let (work, known) = (WorkOfAll::of(recording), KnownFrames::of(recording));
-        let ((own, chores, managed, sums_apart), chained) = side_by_side::both(
+        let ((own, chores, managed, sums_apart), chained) = rayon::join(
             || {
                 work.find_out();
                 let own = OwnCode::new(recording, &options.own);
@@ -209,13 +209,8 @@ impl<'a> Evidence<'a> {
         };
         evidence.waits =
             evidence.chain.links.iter().map(|link| Wait::of(&evidence, link)).collect();
-        let (first, second) = evidence.chain.segments.split_at(evidence.chain.segments.len() / 2);
-        let relate = |segments: &[Segment]| -> Vec<_> {
-            segments.iter().map(|s| evidence.relate(s)).collect()
-        };
-        let (mut relations, mut rest) = side_by_side::both(|| relate(first), || relate(second));
-        relations.append(&mut rest);
-        evidence.relations = relations;
+        evidence.relations =
+            evidence.chain.segments.par_iter().map(|segment| evidence.relate(segment)).collect();
         evidence.polling = Polling::of(&evidence);
         evidence
     }

@@ -55,18 +55,13 @@ pub(crate) struct Loader<'a> {
     /// What was left out so far.
     pub(crate) losses: Vec<Loss>,
     wanted: Wanted,
-    /// One for each thread that may read a large table.
-    zstd: Vec<Unzstd>,
+    zstd: Unzstd,
 }
-
-/// Threads that read a large table at most: it has few long columns.
-const MOST_THREADS: usize = 4;
 
 impl<'a> Loader<'a> {
     pub(crate) fn new(archive: &'a Archive, counts: Vec<Count>) -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let zstd = (0..threads.min(MOST_THREADS)).map(|_| Unzstd::default()).collect();
-        Self { archive, counts, losses: Vec::new(), wanted: Wanted::All, zstd }
+        let (losses, wanted, zstd) = (Vec::new(), Wanted::All, Unzstd::default());
+        Self { archive, counts, losses, wanted, zstd }
     }
 
     /// For the tables of a file from its first one on.

@@ -5,11 +5,10 @@
 //! announces 2^31 row groups makes it reserve room for them. What is read here are the encodings
 //! that the crate's writer chooses for our tables, each bounded; that also halves the time.
 
-use std::cmp::Reverse;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use culprit_model::{Column, ColumnData, ColumnType, Text, Values};
+use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::table::footer::{Chunk, FileColumn, Footer, parse_footer};
@@ -105,43 +104,20 @@ impl From<Malformed> for Damage {
 /// that is not there is all missing. A cell whose word is unknown is marked as missing, also where
 /// the table requires one: the caller decides what becomes of such rows.
 ///
-/// The columns of a large file are shared among as many threads as there are decompressors.
+/// Threads share the columns of a large file.
 pub(crate) fn decode(
     columns: &[Column],
     file: &[u8],
-    zstd: &mut [Unzstd],
+    zstd: &mut Unzstd,
 ) -> Result<Vec<ColumnData>, Damage> {
     let footer = parse_footer(file)?;
     let rows = rows(&footer, file)?;
-    let read = |column, zstd: &mut Unzstd| read_column(file, &footer, column, rows, zstd);
-    let workers = if file.len() < WORTH_SHARING { 1 } else { zstd.len().min(columns.len()) };
-    let Some((own, others)) = zstd.split_first_mut() else { return Err(Damage::Malformed) };
-    if workers < 2 {
-        return columns.iter().map(|column| read(column, own)).collect();
+    let read = |at: usize, zstd: &mut Unzstd| read_column(file, &footer, &columns[at], rows, zstd);
+    if file.len() < WORTH_SHARING {
+        return (0..columns.len()).map(|at| read(at, zstd)).collect();
     }
-    // The longest first, so that nobody is left with a long one at the end.
-    let mut order: Vec<usize> = (0..columns.len()).collect();
-    order.sort_by_key(|at| Reverse(footer.length_of(columns[*at].name)));
-    let next = AtomicUsize::new(0);
-    let work = |zstd: &mut Unzstd| {
-        let mut done = Vec::new();
-        while let Some(at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            done.push((*at, read(&columns[*at], zstd)));
-        }
-        done
-    };
-    let mut done = std::thread::scope(|scope| {
-        let work = &work;
-        let helpers: Vec<_> =
-            others[..workers - 1].iter_mut().map(|zstd| scope.spawn(move || work(zstd))).collect();
-        let mut done = work(own);
-        for helper in helpers {
-            done.extend(helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        done
-    });
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, column)| column).collect()
+    let each = (0..columns.len()).into_par_iter().with_max_len(1);
+    each.map_init(Unzstd::default, |zstd, at| read(at, zstd)).collect()
 }
 
 /// How many rows a Parquet file's bytes hold.

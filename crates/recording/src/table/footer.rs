@@ -23,18 +23,6 @@ pub(crate) struct Footer {
     pub(crate) groups: Vec<Vec<Chunk>>,
 }
 
-impl Footer {
-    /// The bytes that a column claims in all groups; 0 for one that is not there.
-    pub(crate) fn length_of(&self, column: &str) -> i64 {
-        let at = self.columns.iter().position(|c| c.name == column);
-        let length = |at: usize| {
-            let lengths = self.groups.iter().filter_map(|group| group.get(at)).map(|c| c.length);
-            lengths.fold(0, i64::saturating_add)
-        };
-        at.map_or(0, length)
-    }
-}
-
 /// A column of the schema.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct FileColumn {

@@ -53,7 +53,7 @@ fn encoded(n: u64) -> Vec<u8> {
 }
 
 fn decoded(bytes: &[u8]) -> Option<Vec<Every>> {
-    Every::rows(decode(Every::TABLE.columns, bytes, &mut [Unzstd::default()]).ok()?).ok()
+    Every::rows(decode(Every::TABLE.columns, bytes, &mut Unzstd::default()).ok()?).ok()
 }
 
 #[test]

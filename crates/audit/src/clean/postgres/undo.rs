@@ -156,7 +156,7 @@ impl Undo<'_> {
     ) -> Result<BTreeMap<String, Vec<String>>, CleanError> {
         let wrong = |why: String| CleanError::Archive { file: archive.file.clone(), batch, why };
         let bytes = archive_bytes(self.folder, batch, archive)?;
-        let rows: Vec<ArchivedRow> = culprit_recording::rows_from_parquet(&bytes, 1)
+        let rows: Vec<ArchivedRow> = culprit_recording::rows_from_parquet(&bytes)
             .map_err(|error| wrong(error.to_string()))?;
         let mut by_table: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for row in rows {

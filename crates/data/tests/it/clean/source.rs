@@ -118,7 +118,7 @@ fn planned_by(site: &Site, plan: &str, kind: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for shard in 0..2 {
         let file = site.path(plan).join("keys").join(format!("{kind}-shard-{shard}.parquet"));
-        let rows: Vec<PlanKey> = rows_from_parquet(&std::fs::read(file).unwrap(), 1).unwrap();
+        let rows: Vec<PlanKey> = rows_from_parquet(&std::fs::read(file).unwrap()).unwrap();
         found.extend(rows.iter().map(|key| {
             let digits = format!("{:016x}{:016x}", key.guid_high, key.guid_low);
             let parts =

@@ -21,6 +21,7 @@ use culprit_model::{
     Cause, CostColumns, Fault, IntervalColumns, Label as _, OptionalColumn, Recording, Root,
     StackId, ThreadId, Time,
 };
+use rayon::prelude::*;
 
 use self::groups::{Groups, Tops, Works};
 use self::press::{Press, Tag};
@@ -174,17 +175,12 @@ impl Shared<'_> {
     /// Lays out all groups. `places` has the stacks of each table's rows and is left with their leaves.
     fn lay(&self, sharing: Sharing, places: &mut [Vec<u32>; 3]) -> Laid<'_> {
         let how = (self.tops.root, sharing);
-        let mut shares = shares(&self.groups, &self.tables, how, places).into_iter();
-        std::thread::scope(|scope| {
-            let mine = shares.next();
-            let others: Vec<_> =
-                shares.map(|share| scope.spawn(move || self.lay_share(share))).collect();
-            let mut all = mine.map(|share| self.lay_share(share)).unwrap_or_default();
-            for other in others {
-                all.append(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            }
-            Laid { stretches: Default::default(), ..all }
-        })
+        let shares = shares(&self.groups, &self.tables, how, places);
+        let laid: Vec<Laid<'_>> =
+            shares.into_par_iter().map(|share| self.lay_share(share)).collect();
+        let mut all = Laid::default();
+        laid.into_iter().for_each(|laid| all.append(laid));
+        Laid { stretches: Default::default(), ..all }
     }
 
     fn lay_share<'p>(&self, mut share: Share<'p>) -> Laid<'p> {

@@ -21,8 +21,7 @@ impl Sharing {
     /// for memory, which they share. Of fewer rows neither: a [`Press`](super::Press) sets up its
     /// tables for each share.
     pub(in crate::calls) fn of_machine() -> Self {
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { most: cpus.min(4), rows: 1 << 18 }
+        Self { most: rayon::current_num_threads().min(4), rows: 1 << 18 }
     }
 }
 
