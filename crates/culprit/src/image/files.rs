@@ -12,7 +12,7 @@ use culprit_place::EngineKind;
 use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
 
-use super::tar::{Kind, Tar, plain};
+use super::tar::{Entry, Kind, plain};
 use crate::failure::{Context as _, Failure};
 use crate::{places, settings};
 
@@ -118,15 +118,16 @@ struct Parts {
 }
 
 fn contents(source: &mut dyn Read) -> io::Result<ImageContents> {
-    let mut tar = Tar::new(source);
+    let mut tar = ::tar::Archive::new(source);
     let mut parts = Parts::default();
-    while let Some(entry) = tar.next()? {
-        match entry.kind {
+    for entry in tar.entries()? {
+        let mut entry = Entry::of(entry)?;
+        match &entry.kind {
             Kind::Link(to) => {
                 let folder = entry.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-                parts.links.insert(entry.path.clone(), below(folder, &to));
+                parts.links.insert(entry.path.clone(), below(folder, to));
             }
-            Kind::File => part(&mut parts, entry.path, entry.bytes, &mut tar)?,
+            Kind::File => part(&mut parts, entry.path.clone(), entry.bytes, &mut entry)?,
             Kind::Other => {}
         }
     }
@@ -160,9 +161,10 @@ fn may_be_configuration(name: &str) -> bool {
 }
 
 fn changes(source: &mut dyn Read, parts: &mut Parts) -> io::Result<Vec<Change>> {
-    let mut tar = Tar::new(source);
+    let mut tar = ::tar::Archive::new(source);
     let mut changes = Vec::new();
-    while let Some(entry) = tar.next()? {
+    for entry in tar.entries()? {
+        let mut entry = Entry::of(entry)?;
         let (folder, name) = entry.path.rsplit_once('/').unwrap_or(("", &entry.path));
         if let Some(gone) = name.strip_prefix(".wh.") {
             changes.push(match gone {
@@ -172,8 +174,8 @@ fn changes(source: &mut dyn Read, parts: &mut Parts) -> io::Result<Vec<Change>> 
             continue;
         }
         let is_wanted = may_be_configuration(name);
-        let file = match entry.kind {
-            Kind::Link(to) if is_wanted => ImageFile::Link(to),
+        let file = match &entry.kind {
+            Kind::Link(to) if is_wanted => ImageFile::Link(to.clone()),
             Kind::File if !is_wanted => continue,
             Kind::File if entry.bytes > MAX_BYTES => ImageFile::TooLarge,
             Kind::File if parts.kept + entry.bytes > MOST_KEPT => {
@@ -185,7 +187,7 @@ fn changes(source: &mut dyn Read, parts: &mut Parts) -> io::Result<Vec<Change>> 
             }
             Kind::File => {
                 let mut bytes = Vec::new();
-                tar.read_to_end(&mut bytes)?;
+                entry.read_to_end(&mut bytes)?;
                 parts.kept += entry.bytes;
                 ImageFile::Bytes(bytes)
             }
@@ -296,24 +298,21 @@ fn apply(files: &mut BTreeMap<String, ImageFile>, change: Change) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tar::tests::entry;
+    use super::super::tar::tests::archive;
     use super::*;
 
-    fn tar(entries: &[Vec<u8>]) -> Vec<u8> {
-        [entries.concat(), vec![0; 1024]].concat()
+    fn tar(entries: &[(&str, &[u8])]) -> Vec<u8> {
+        archive(entries, &[])
     }
 
     fn layers() -> [Vec<u8>; 2] {
         [
             tar(&[
-                entry("app/appsettings.json", b'0', b"{\"A\": 1}"),
-                entry("app/old.json", b'0', b"{}"),
-                entry("app/program", b'0', b"binary"),
+                ("app/appsettings.json", b"{\"A\": 1}"),
+                ("app/old.json", b"{}"),
+                ("app/program", b"binary"),
             ]),
-            tar(&[
-                entry("app/appsettings.json", b'0', b"{\"A\": 2}"),
-                entry("app/.wh.old.json", b'0', b""),
-            ]),
+            tar(&[("app/appsettings.json", b"{\"A\": 2}"), ("app/.wh.old.json", b"")]),
         ]
     }
 
@@ -337,10 +336,10 @@ mod tests {
         let manifest = br#"[{"Config":"c.json","Layers":["1/layer.tar","2/layer.tar"]}]"#;
         // The upper layer comes first in the archive.
         check(&tar(&[
-            entry("2/layer.tar", b'0', &second),
-            entry("1/layer.tar", b'0', &first),
-            entry("c.json", b'0', DESCRIPTION),
-            entry("manifest.json", b'0', manifest),
+            ("2/layer.tar", &second),
+            ("1/layer.tar", &first),
+            ("c.json", DESCRIPTION),
+            ("manifest.json", manifest),
         ]));
     }
 
@@ -349,17 +348,17 @@ mod tests {
         let [first, second] = layers();
         let manifest = br#"{"config":{"digest":"sha256:c"},"layers":[{"digest":"sha256:1"},{"digest":"sha256:2"}]}"#;
         check(&tar(&[
-            entry("blobs/sha256/1", b'0', &first),
-            entry("blobs/sha256/2", b'0', &second),
-            entry("blobs/sha256/c", b'0', DESCRIPTION),
-            entry("blobs/sha256/m", b'0', manifest),
-            entry("index.json", b'0', br#"{"manifests":[{"digest":"sha256:m"}]}"#),
+            ("blobs/sha256/1", &first),
+            ("blobs/sha256/2", &second),
+            ("blobs/sha256/c", DESCRIPTION),
+            ("blobs/sha256/m", manifest),
+            ("index.json", br#"{"manifests":[{"digest":"sha256:m"}]}"#),
         ]));
     }
 
     #[test]
     fn another_archive_is_refused_with_the_reason() {
-        let other = tar(&[entry("a", b'0', b"x")]);
+        let other = tar(&[("a", b"x")]);
         let error = contents(&mut &other[..]).unwrap_err().to_string();
         assert_eq!(error, "it contains neither manifest.json nor index.json");
     }

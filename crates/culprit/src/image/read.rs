@@ -11,7 +11,7 @@ use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::tar::{Kind, Tar, plain};
+use super::tar::{Entry, Kind, plain};
 
 /// Descriptions of images are some KiB; what is larger is none.
 const MOST_TEXT: u64 = 16 << 20;
@@ -84,26 +84,27 @@ struct Step {
 
 /// Reads an archive to its end.
 pub(super) fn archive(source: &mut dyn Read) -> io::Result<Archive> {
-    let mut tar = Tar::new(source);
+    let mut tar = ::tar::Archive::new(source);
     let mut texts: BTreeMap<String, String> = BTreeMap::new();
     let mut layers: BTreeMap<String, Layer> = BTreeMap::new();
     let mut links: BTreeMap<String, String> = BTreeMap::new();
     let mut room = MOST_FILES;
-    while let Some(entry) = tar.next()? {
-        match entry.kind {
+    for entry in tar.entries()? {
+        let mut entry = Entry::of(entry)?;
+        match &entry.kind {
             Kind::Link(to) => {
                 let folder = entry.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-                links.insert(entry.path.clone(), resolved(folder, &to));
+                links.insert(entry.path.clone(), resolved(folder, to));
             }
             Kind::File => {
                 let mut head = Vec::new();
-                (&mut tar).take(512).read_to_end(&mut head)?;
+                (&mut entry).take(512).read_to_end(&mut head)?;
                 if matches!(head.first(), Some(b'{' | b'[')) {
                     if entry.bytes <= MOST_TEXT {
-                        tar.read_to_end(&mut head)?;
+                        entry.read_to_end(&mut head)?;
                         texts.insert(entry.path, String::from_utf8_lossy(&head).into_owned());
                     }
-                } else if let Some(layer) = layer(&head, &mut tar, &mut room)? {
+                } else if let Some(layer) = layer(&head, &mut entry, &mut room)? {
                     layers.insert(entry.path, layer);
                 }
             }
@@ -131,10 +132,11 @@ fn layer(head: &[u8], rest: &mut dyn Read, room: &mut usize) -> io::Result<Optio
 
 /// What a layer's archive has.
 fn items(source: &mut dyn Read, room: &mut usize) -> io::Result<Layer> {
-    let mut tar = Tar::new(source);
+    let mut tar = ::tar::Archive::new(source);
     let mut layer = Layer::default();
     let mut buffer = vec![0; 64 << 10];
-    while let Some(entry) = tar.next()? {
+    for entry in tar.entries()? {
+        let mut entry = Entry::of(entry)?;
         let (folder, name) = entry.path.rsplit_once('/').unwrap_or(("", &entry.path));
         let join = |name: &str| match folder {
             "" => name.to_owned(),
@@ -147,7 +149,7 @@ fn items(source: &mut dyn Read, room: &mut usize) -> io::Result<Layer> {
             Some(own) if own.starts_with(".wh.") => continue,
             Some(name) => (join(name), What::Deleted),
             None if entry.kind == Kind::File && entry.bytes > 0 => {
-                let hash = hashed(&mut tar, &mut buffer)?;
+                let hash = hashed(&mut entry, &mut buffer)?;
                 (entry.path.clone(), What::File(entry.bytes, hash))
             }
             None if matches!(entry.kind, Kind::File | Kind::Link(_)) => {
@@ -249,22 +251,13 @@ fn instruction(step: &Step) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::tar::tests::entry;
+    use super::super::tar::tests::archive as tar;
     use super::*;
-
-    fn tar(entries: &[Vec<u8>]) -> Vec<u8> {
-        [entries.concat(), vec![0; 1024]].concat()
-    }
 
     /// An image in the older form: a base, a layer that changes it, the base's first layer again.
     fn image(compressed: bool) -> Vec<u8> {
-        let first = tar(&[
-            entry("etc/", b'5', b""),
-            entry("etc/big", b'0', &[1; 5000]),
-            entry("etc/kept", b'0', b"kept"),
-        ]);
-        let mut second =
-            tar(&[entry("etc/.wh.big", b'0', b""), entry("usr/.wh..wh..opq", b'0', b"")]);
+        let first = tar(&[("etc/", b""), ("etc/big", &[1; 5000]), ("etc/kept", b"kept")], &[]);
+        let mut second = tar(&[("etc/.wh.big", b""), ("usr/.wh..wh..opq", b"")], &[]);
         if compressed {
             use std::io::Write as _;
             let mut encoder =
@@ -278,19 +271,14 @@ pub(super) mod tests {
             {"created_by":"/bin/sh -c #(nop)  CMD [\"sh\"]","empty_layer":true},
             {"created_by":"/bin/sh -c rm /etc/big"},
             {"created_by":"COPY a b"}]}"#;
-        let mut link = entry("3/layer.tar", b'2', b"");
-        link[157..157 + 14].copy_from_slice(b"../1/layer.tar");
-        link[148..156].fill(b' ');
-        let sum: u64 = link.iter().map(|byte| u64::from(*byte)).sum();
-        link[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
-        tar(&[
-            entry("1/VERSION", b'0', b"1.0"),
-            entry("1/layer.tar", b'0', &first),
-            entry("2/layer.tar", b'0', &second),
-            link,
-            entry("c.json", b'0', config),
-            entry("manifest.json", b'0', manifest),
-        ])
+        let entries: [(&str, &[u8]); 5] = [
+            ("1/VERSION", b"1.0"),
+            ("1/layer.tar", &first),
+            ("2/layer.tar", &second),
+            ("c.json", config),
+            ("manifest.json", manifest),
+        ];
+        tar(&entries, &[("3/layer.tar", "../1/layer.tar")])
     }
 
     #[test]
@@ -314,7 +302,7 @@ pub(super) mod tests {
         for cut in [700, 3000, image.len() - 1600] {
             assert!(archive(&mut &image[..cut]).is_err(), "{cut}");
         }
-        let other = tar(&[entry("a", b'0', b"x")]);
+        let other = tar(&[("a", b"x")], &[]);
         assert!(archive(&mut &other[..]).unwrap_err().to_string().contains("manifest.json"));
     }
 }
