@@ -1,46 +1,44 @@
 //! Prose in lines of a given width.
 
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
+
 /// Units that stay on the line of their number.
 const UNITS: [&str; 11] = ["ns", "us", "ms", "s", "min", "h", "%", "KiB", "MiB", "GiB", "CPUs"];
 
-/// Words as they must stay together: a number and its unit are one.
-fn words(paragraph: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
+/// Between a number and its unit while lines are made.
+const TOGETHER: char = '\u{a0}';
+
+/// A paragraph's words with single spaces; a number and its unit are one word.
+fn words(paragraph: &str) -> String {
+    let mut text = String::with_capacity(paragraph.len());
     for word in paragraph.split_whitespace() {
         let bare = word.trim_end_matches([',', ';', '.', ':', ')']);
-        let numbered = |last: &String| last.ends_with(|c: char| c.is_ascii_digit());
-        match words.last_mut().filter(|last| UNITS.contains(&bare) && numbered(last)) {
-            Some(last) => *last = format!("{last} {word}"),
-            None => words.push(word.to_owned()),
+        let is_unit = UNITS.contains(&bare) && text.ends_with(|c: char| c.is_ascii_digit());
+        if !text.is_empty() {
+            text.push(if is_unit { TOGETHER } else { ' ' });
         }
+        text.push_str(word);
     }
-    words
+    text
 }
 
-/// `text` in lines of at most `width` characters, each after `indent`; words are never cut.
+/// `text` in lines of at most `width` columns, each after `indent`; words are never cut.
 pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
+    let options = Options::new(width)
+        .initial_indent(indent)
+        .subsequent_indent(indent)
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
     let mut out = String::new();
     for paragraph in text.lines() {
-        let mut line = String::from(indent);
-        let mut empty = true;
-        for word in words(paragraph) {
-            let longer = line.chars().count() + usize::from(!empty) + word.chars().count();
-            if !empty && longer > width {
-                out.push_str(&line);
-                out.push('\n');
-                line = String::from(indent);
-                empty = true;
-            }
-            if !empty {
-                line.push(' ');
-            }
-            line.push_str(&word);
-            empty = false;
+        for line in textwrap::wrap(&words(paragraph), &options) {
+            out.push_str(line.trim_end());
+            out.push('\n');
         }
-        out.push_str(line.trim_end());
-        out.push('\n');
     }
-    out
+    out.replace(TOGETHER, " ")
 }
 
 #[cfg(test)]
