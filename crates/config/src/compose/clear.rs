@@ -96,17 +96,6 @@ impl Tags {
         }
     }
 
-    /// Takes away from earlier documents of the same file.
-    pub(super) fn clear_own(&mut self, file: &mut Layered) {
-        for tag in self.all.iter().filter(|tag| tag.cleared.document > 0) {
-            let document = tag.cleared.document;
-            let why = tag.words(&self.file);
-            let path = &tag.cleared.path;
-            let is_meant = |entry: &Entry| entry.document < document && is_below(entry, path);
-            remove(file, &is_meant, (&why, variable(path).is_some()));
-        }
-    }
-
     /// The variables that were to be taken away from something, and were not.
     pub(super) fn idle(self) -> Vec<Idle> {
         let idle = self.all.into_iter().filter(|tag| !tag.has_effect);

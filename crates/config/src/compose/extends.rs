@@ -107,7 +107,12 @@ fn add(
         (source_of(held), Contents { entries, empties, ..Contents::default() })
     };
     let of_included = included.iter().filter(|one| has_base(&one.held));
-    found.extend(of_included.map(|one| Layered::new(taken(&one.held), one.scope)));
+    found.extend(of_included.map(|one| {
+        let mut copy = Layered::new(taken(&one.held), one.scope);
+        copy.copied.clone_from(&one.copied);
+        copy.copied.push((base.clone(), reader.scope));
+        copy
+    }));
     found.push(Layered::new(taken(&held), reader.scope));
 }
 

@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Project, is_name, of_service};
+use super::{Held, Project, is_name, of_service};
 use crate::Position;
 use crate::provenance::SourceState;
-use crate::readers::{Contents, Segment};
+use crate::readers::{Contents, Entry, Segment};
 use crate::secret;
 use crate::spelling::nearest_name;
 
@@ -34,9 +34,11 @@ pub(super) type Refused = BTreeMap<usize, (Position, String)>;
 pub(super) fn files(project: &Project) -> Refused {
     let mut refused = Refused::new();
     for (file, (source, contents)) in project.compose.iter().enumerate() {
-        if source.state == SourceState::Read
-            && let Some(first) = first(contents)
-        {
+        if source.state != SourceState::Read {
+            continue;
+        }
+        let reasons = first(contents).into_iter().chain(texts(project, file));
+        if let Some(first) = reasons.min() {
             refused.insert(file, first);
         }
     }
@@ -68,6 +70,32 @@ fn first(contents: &Contents) -> Option<(Position, String)> {
     }
     reasons.sort();
     reasons.into_iter().next()
+}
+
+/// Texts in the place of a service, or of its `environment`. A text that is merged with the `environment` of a weaker
+/// file is the name of a variable (`override.convertIntoSequence`).
+fn texts(project: &Project, file: usize) -> Vec<(Position, String)> {
+    let (_, contents) = &project.compose[file];
+    let sets_environment = |(_, contents): &Held, service: &str| {
+        let own = contents.entries.iter().chain(&contents.empties).filter_map(of_service);
+        own.into_iter().any(|(name, path)| name == service && is_name(path.first(), "environment"))
+    };
+    let taken = project.removed[file].iter().map(|one| &one.entry);
+    let texts = contents.entries.iter().chain(taken).filter(|entry| !entry.null);
+    let reason = |entry: &Entry| match of_service(entry)? {
+        (service, []) => Some(format!(
+            "the service `{}` is a text, and a mapping is wanted",
+            secret::name(service)
+        )),
+        (service, [group]) if is_name(Some(group), "environment") => {
+            let mut weaker = project.compose[..file].iter();
+            let is_merged = weaker.any(|held| sets_environment(held, service));
+            let why = "`environment` is a text, and a mapping or a list is wanted";
+            (!is_merged).then(|| why.to_owned())
+        }
+        _ => None,
+    };
+    texts.filter_map(|entry| Some((entry.at, reason(entry)?))).collect()
 }
 
 /// Every path of a file that is a section, or a key of a service, with where its key stands.
