@@ -20,6 +20,8 @@ pub(super) struct Removed {
     pub(super) entry: Entry,
     /// By what, in words.
     pub(super) why: String,
+    /// The file that takes it away.
+    pub(super) by: String,
     /// Whether the mapping that it was in is still there.
     keeps_group: bool,
 }
@@ -141,7 +143,7 @@ impl Tag {
         let why = self.words(file);
         let by = (why.as_str(), variable(path).is_some());
         for layer in weaker {
-            self.has_effect |= remove(layer, &|entry| is_below(entry, path), by);
+            self.has_effect |= remove(layer, &|entry| is_below(entry, path), file, by);
         }
     }
 }
@@ -150,13 +152,15 @@ impl Tag {
 fn remove(
     layer: &mut Layered,
     is_meant: &dyn Fn(&Entry) -> bool,
+    file: &str,
     (why, keeps_group): (&str, bool),
 ) -> bool {
     let contents = &mut layer.held.1;
     let empty = contents.empties.extract_if(.., |entry| is_meant(entry)).count();
     let taken: Vec<Entry> = contents.entries.extract_if(.., |entry| is_meant(entry)).collect();
     let has_effect = empty > 0 || !taken.is_empty();
-    let removed = |entry| Removed { entry, why: why.to_owned(), keeps_group };
+    let (why, by) = (why.to_owned(), file.to_owned());
+    let removed = |entry| Removed { entry, why: why.clone(), by: by.clone(), keeps_group };
     layer.removed.extend(taken.into_iter().map(removed));
     has_effect
 }

@@ -161,7 +161,7 @@ impl Project {
     }
 
     /// Whether a scope is another one, or is included by it.
-    fn is_inside(&self, mut scope: usize, outer: usize) -> bool {
+    pub(super) fn is_inside(&self, mut scope: usize, outer: usize) -> bool {
         loop {
             match self.scopes[scope].parent {
                 _ if scope == outer => break true,
@@ -171,6 +171,11 @@ impl Project {
         }
     }
 
+    /// The scope in which a file is merged. What a service takes by `extends` is its own from the scope on that says so.
+    pub(super) fn merged_in(&self, file: usize) -> usize {
+        self.copied[file].last().map_or(self.scope_of[file], |(_, to)| *to)
+    }
+
     /// Whether two files of a scope, or of what it includes, have an `environment` of a service.
     fn sets_twice(&self, scope: usize, service: &str) -> bool {
         let sets = |(_, contents): &Held| {
@@ -178,11 +183,9 @@ impl Project {
             all.filter_map(of_service)
                 .any(|(other, path)| other == service && is_name(path.first(), "environment"))
         };
-        // What a service takes by `extends` is its own from the scope on that says so.
-        let of_file =
-            |file: usize| self.copied[file].last().map_or(self.scope_of[file], |(_, to)| *to);
-        let mut files = (0..self.compose.len())
-            .filter(|file| self.is_inside(of_file(*file), scope) && sets(&self.compose[*file]));
+        let mut files = (0..self.compose.len()).filter(|file| {
+            self.is_inside(self.merged_in(*file), scope) && sets(&self.compose[*file])
+        });
         files.nth(1).is_some()
     }
 

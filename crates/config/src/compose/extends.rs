@@ -139,7 +139,10 @@ fn extended(file: &Held, service: &str) -> Option<(String, Option<String>)> {
 fn renamed(reader: &Reader<'_>, base: &str, entry: &Entry) -> Option<Entry> {
     let (name, path) = of_service(entry)?;
     let is_taken = |wanted| is_name(path.first(), wanted);
-    if name != base || !["environment", "env_file", "profiles", "image"].into_iter().any(is_taken) {
+    let is_known = ["environment", "env_file", "profiles", "image"].into_iter().any(is_taken);
+    // A text in the place of the service is refused.
+    let is_text = path.is_empty() && !entry.null;
+    if name != base || !(is_known || is_text) {
         return None;
     }
     let mut renamed = entry.clone();

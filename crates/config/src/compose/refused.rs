@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Held, Project, is_name, of_service};
+use super::{Project, is_name, of_service};
 use crate::Position;
 use crate::provenance::SourceState;
 use crate::readers::{Contents, Entry, Segment};
@@ -76,9 +76,19 @@ fn first(contents: &Contents) -> Option<(Position, String)> {
 /// file is the name of a variable (`override.convertIntoSequence`).
 fn texts(project: &Project, file: usize) -> Vec<(Position, String)> {
     let (_, contents) = &project.compose[file];
-    let sets_environment = |(_, contents): &Held, service: &str| {
-        let own = contents.entries.iter().chain(&contents.empties).filter_map(of_service);
-        own.into_iter().any(|(name, path)| name == service && is_name(path.first(), "environment"))
+    let scope = project.scope_of[file];
+    // What only a stronger file than this one takes away is still there.
+    let is_stronger = |by: &String| {
+        let mut stronger = project.compose[file + 1..].iter();
+        project.compose[file].0.name != *by && stronger.any(|(source, _)| source.name == *by)
+    };
+    let sets_environment = |weaker: usize, service: &str| {
+        let (_, contents) = &project.compose[weaker];
+        let removed = project.removed[weaker].iter().filter(|one| is_stronger(&one.by));
+        let removed = removed.map(|one| &one.entry);
+        let own = contents.entries.iter().chain(&contents.empties).chain(removed);
+        own.filter_map(of_service)
+            .any(|(name, path)| name == service && is_name(path.first(), "environment"))
     };
     let taken = project.removed[file].iter().map(|one| &one.entry);
     let texts = contents.entries.iter().chain(taken).filter(|entry| !entry.null);
@@ -88,8 +98,10 @@ fn texts(project: &Project, file: usize) -> Vec<(Position, String)> {
             secret::name(service)
         )),
         (service, [group]) if is_name(Some(group), "environment") => {
-            let mut weaker = project.compose[..file].iter();
-            let is_merged = weaker.any(|held| sets_environment(held, service));
+            // A file is checked before the scope that includes it merges it.
+            let mut weaker =
+                (0..file).filter(|one| project.is_inside(project.merged_in(*one), scope));
+            let is_merged = weaker.any(|one| sets_environment(one, service));
             let why = "`environment` is a text, and a mapping or a list is wanted";
             (!is_merged).then(|| why.to_owned())
         }

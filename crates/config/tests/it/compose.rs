@@ -441,6 +441,23 @@ fn a_text_in_the_place_of_a_service_or_of_its_variables_is_refused() {
     assert!(refuses("services: !override\n  s: !reset null\n"));
     assert!(refuses("services:\n  s: !override\n    image: x\n    environment: !reset null\n"));
     assert!(!refuses("services:\n  s:\n    environment: !reset null\n"));
+
+    let of = |base: &str, own: &str| {
+        let files = [("compose.yaml", own), ("base.yaml", base)];
+        findings(&inspected("compose", &files, &[])).contains(&"config-start-fails ".to_owned())
+    };
+    let extends = "    extends: {file: base.yaml, service: one}\n";
+    let own =
+        format!("services:\n  s: !override\n    image: x\n{extends}    environment: !reset null\n");
+    let sets = "services:\n  one:\n    image: x\n    environment: {A: a}\n";
+    assert!(!of(sets, &own), "merged with a mapping, the text is a name");
+    let text = "services: !override\n  one: !reset null\n";
+    assert!(of(text, &format!("services:\n  s:\n    image: x\n{extends}")));
+    let including = format!("include: [sub.yaml]\nservices:\n  s:\n{extends}");
+    let included = "services:\n  s: !override\n    image: x\n    environment: !reset null\n";
+    let files = [("compose.yaml", including.as_str()), ("base.yaml", sets), ("sub.yaml", included)];
+    let found = findings(&inspected("compose", &files, &[]));
+    assert!(found.contains(&"config-start-fails ".to_owned()), "{found:?}");
 }
 
 /// As compose-go 2.16 resolves it: a mapping that a service takes from an included file stays a mapping there, so that
