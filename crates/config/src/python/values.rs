@@ -41,7 +41,7 @@ pub(super) fn values_of(kind: &str, literals: &[String], is_json: bool, text: &s
         }
         _ if !literals.is_empty() && !literals.iter().any(|one| one == text) => {
             let known = literals.join("`, `");
-            Err(format!("the value is none of `{known}`: the program does not start"))
+            Err(format!("the value is not one of `{known}`: the program does not start"))
         }
         UNDECODED => Err("the value is decoded by code".to_owned()),
         _ => Ok(text.to_owned()),
