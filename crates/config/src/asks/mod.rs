@@ -39,7 +39,10 @@ pub(crate) fn sources(asks: &Asks, (index, layer): (usize, &Layer), root: &Root)
         false => asks.start.as_str(),
     };
     let sources = files.iter().enumerate();
-    let found = sources.filter_map(|file| source((asks, start), &layer.name, file, &constants));
+    let found = sources.filter_map(|file| {
+        let start = if asks.start_counts(&file.1.text) { start } else { "" };
+        source((asks, start), &layer.name, file, &constants)
+    });
     let loaded =
         |(held, verdicts, written)| Loaded { verdicts, written, ..Loaded::new(index, held) };
     let mut loaded: Vec<Loaded> = found.map(loaded).collect();

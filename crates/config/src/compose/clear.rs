@@ -20,6 +20,8 @@ pub(super) struct Removed {
     pub(super) entry: Entry,
     /// By what, in words.
     pub(super) why: String,
+    /// The file that takes it away.
+    pub(super) by: String,
     /// Whether the mapping that it was in is still there.
     keeps_group: bool,
 }
@@ -96,17 +98,6 @@ impl Tags {
         }
     }
 
-    /// Takes away from earlier documents of the same file.
-    pub(super) fn clear_own(&mut self, file: &mut Layered) {
-        for tag in self.all.iter().filter(|tag| tag.cleared.document > 0) {
-            let document = tag.cleared.document;
-            let why = tag.words(&self.file);
-            let path = &tag.cleared.path;
-            let is_meant = |entry: &Entry| entry.document < document && is_below(entry, path);
-            remove(file, &is_meant, (&why, variable(path).is_some()));
-        }
-    }
-
     /// The variables that were to be taken away from something, and were not.
     pub(super) fn idle(self) -> Vec<Idle> {
         let idle = self.all.into_iter().filter(|tag| !tag.has_effect);
@@ -152,7 +143,7 @@ impl Tag {
         let why = self.words(file);
         let by = (why.as_str(), variable(path).is_some());
         for layer in weaker {
-            self.has_effect |= remove(layer, &|entry| is_below(entry, path), by);
+            self.has_effect |= remove(layer, &|entry| is_below(entry, path), file, by);
         }
     }
 }
@@ -161,13 +152,15 @@ impl Tag {
 fn remove(
     layer: &mut Layered,
     is_meant: &dyn Fn(&Entry) -> bool,
+    file: &str,
     (why, keeps_group): (&str, bool),
 ) -> bool {
     let contents = &mut layer.held.1;
     let empty = contents.empties.extract_if(.., |entry| is_meant(entry)).count();
     let taken: Vec<Entry> = contents.entries.extract_if(.., |entry| is_meant(entry)).collect();
     let has_effect = empty > 0 || !taken.is_empty();
-    let removed = |entry| Removed { entry, why: why.to_owned(), keeps_group };
+    let (why, by) = (why.to_owned(), file.to_owned());
+    let removed = |entry| Removed { entry, why: why.clone(), by: by.clone(), keeps_group };
     layer.removed.extend(taken.into_iter().map(removed));
     has_effect
 }

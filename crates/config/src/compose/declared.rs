@@ -135,7 +135,7 @@ impl Project {
                 let is_list = matches!(path.get(1), Some(Segment::Index(_)));
                 let inherited = match &template {
                     Some(_) => None,
-                    None => self.inherited(self.scope_of[file], service, &name, is_list),
+                    None => self.inherited(file, service, &name, is_list),
                 };
                 let one = Declared { service, entry, name, template, inherited, removed };
                 declared.push((file, one));
@@ -146,10 +146,13 @@ impl Project {
 
     /// The value of a name that a service takes from outside. compose-go gives it when it has loaded a
     /// scope, if `environment` is a list then; a mapping becomes one where two sources set it.
-    fn inherited(&self, scope: usize, service: &str, name: &str, is_list: bool) -> Option<String> {
-        let mut within = scope;
+    fn inherited(&self, file: usize, service: &str, name: &str, is_list: bool) -> Option<String> {
+        let mut within = self.scope_of[file];
         while let Some(parent) = self.scopes[within].parent {
-            if is_list || self.sets_twice(within, service) {
+            let is_below = |to: usize| within != to && self.is_inside(within, to);
+            let earlier = self.copied[file].iter().find(|(_, to)| is_below(*to));
+            let own = earlier.map_or(service, |(earlier, _)| earlier.as_str());
+            if is_list || self.sets_twice(within, own) {
                 return self.scopes[within].outside.get(name);
             }
             within = parent;
@@ -157,22 +160,33 @@ impl Project {
         self.outside().get(name)
     }
 
-    /// Whether two files of a scope, or of what it includes, have an `environment` of a service.
-    fn sets_twice(&self, scope: usize, service: &str) -> bool {
-        let is_inside = |mut at: usize| loop {
-            match self.scopes[at].parent {
-                _ if at == scope => break true,
-                Some(parent) => at = parent,
+    /// Whether a scope is another one, or is included by it.
+    pub(super) fn is_inside(&self, mut scope: usize, outer: usize) -> bool {
+        loop {
+            match self.scopes[scope].parent {
+                _ if scope == outer => break true,
+                Some(parent) => scope = parent,
                 None => break false,
             }
-        };
+        }
+    }
+
+    /// The scope in which a file is merged. What a service takes by `extends` is its own from the scope on that says so.
+    pub(super) fn merged_in(&self, file: usize) -> usize {
+        self.copied[file].last().map_or(self.scope_of[file], |(_, to)| *to)
+    }
+
+    /// Whether two files of a scope, or of what it includes, have an `environment` of a service.
+    fn sets_twice(&self, scope: usize, service: &str) -> bool {
         let sets = |(_, contents): &Held| {
             let all = contents.entries.iter().chain(&contents.empties);
             all.filter_map(of_service)
                 .any(|(other, path)| other == service && is_name(path.first(), "environment"))
         };
-        let files = self.scope_of.iter().zip(&self.compose);
-        files.filter(|(of, held)| is_inside(**of) && sets(held)).nth(1).is_some()
+        let mut files = (0..self.compose.len()).filter(|file| {
+            self.is_inside(self.merged_in(*file), scope) && sets(&self.compose[*file])
+        });
+        files.nth(1).is_some()
     }
 
     /// Names that anything in the project refers to.

@@ -107,7 +107,12 @@ fn add(
         (source_of(held), Contents { entries, empties, ..Contents::default() })
     };
     let of_included = included.iter().filter(|one| has_base(&one.held));
-    found.extend(of_included.map(|one| Layered::new(taken(&one.held), one.scope)));
+    found.extend(of_included.map(|one| {
+        let mut copy = Layered::new(taken(&one.held), one.scope);
+        copy.copied.clone_from(&one.copied);
+        copy.copied.push((base.clone(), reader.scope));
+        copy
+    }));
     found.push(Layered::new(taken(&held), reader.scope));
 }
 
@@ -134,7 +139,10 @@ fn extended(file: &Held, service: &str) -> Option<(String, Option<String>)> {
 fn renamed(reader: &Reader<'_>, base: &str, entry: &Entry) -> Option<Entry> {
     let (name, path) = of_service(entry)?;
     let is_taken = |wanted| is_name(path.first(), wanted);
-    if name != base || !["environment", "env_file", "profiles", "image"].into_iter().any(is_taken) {
+    let is_known = ["environment", "env_file", "profiles", "image"].into_iter().any(is_taken);
+    // A text in the place of the service is refused.
+    let is_text = path.is_empty() && !entry.null;
+    if name != base || !(is_known || is_text) {
         return None;
     }
     let mut renamed = entry.clone();

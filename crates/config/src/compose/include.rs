@@ -9,6 +9,7 @@
 //! compose-go 2.16 merges a service that several files have (`loader.importResource`), where the
 //! specification wants an error.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use super::clear::Tags;
@@ -44,10 +45,10 @@ impl<'a> Loader<'a> {
     }
 
     /// The files of a scope behind what they extend and include, the weakest first. `above` are the files that lead to
-    /// them.
+    /// them. A document of a file is loaded as a file of its own (`loader.loadYamlFile`).
     pub(super) fn all(&mut self, files: Vec<Held>, scope: usize, above: &[String]) -> Vec<Layered> {
         let mut all: Vec<Layered> = Vec::new();
-        for file in files {
+        for file in files.into_iter().flat_map(documents) {
             let mut tags = Tags::new(&file);
             tags.clear(&mut all, None);
             let mut expanded = self.expanded(file, &mut tags, scope, above);
@@ -79,8 +80,7 @@ impl<'a> Loader<'a> {
         tags.clear_included(&file, &mut included);
         let from = self.scopes[scope].folder.clone();
         let project = self.scopes[0].folder.clone();
-        let mut file = Layered::new(file, scope);
-        tags.clear_own(&mut file);
+        let file = Layered::new(file, scope);
         let mut all = extends::bases(self.root, (&project, &from), (&file, tags), &included);
         all.extend(included);
         all.push(file);
@@ -170,6 +170,36 @@ impl<'a> Loader<'a> {
         }
         with_paths_below((source, contents), &self.scopes[0].folder, &self.scopes[scope].folder)
     }
+}
+
+/// The documents of a file, each as a file.
+fn documents((source, contents): Held) -> Vec<Held> {
+    let values = contents.entries.iter().chain(&contents.empties).map(|one| one.document);
+    let tags = contents.cleared.iter().map(|one| one.document);
+    let groups = contents.groups.iter().map(|one| one.document);
+    let present: BTreeSet<u32> = values.chain(tags).chain(groups).collect();
+    if present.len() < 2 {
+        return vec![(source, contents)];
+    }
+    let mut parts: Vec<Held> = Vec::new();
+    for document in present {
+        let mut source = source.clone();
+        let place = format!("document {}", document + 1);
+        source.why = match source.why.as_str() {
+            "" => place,
+            why => format!("{why}, {place}"),
+        };
+        let mut own = contents.clone();
+        own.entries.retain(|one| one.document == document);
+        own.empties.retain(|one| one.document == document);
+        own.cleared.retain(|one| one.document == document);
+        own.groups.retain(|one| one.document == document);
+        if !parts.is_empty() {
+            own.oddities.clear();
+        }
+        parts.push((source, own));
+    }
+    parts
 }
 
 /// A file whose paths of `env_file` count from the project's folder, as those of the project's own files.

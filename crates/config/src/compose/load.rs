@@ -50,23 +50,26 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Project {
     let mut loader = Loader::new(&root, own);
     let layers: Vec<Layered> = loader.all(compose, 0, &[]);
     let scopes = loader.scopes;
-    let (mut compose, mut scope_of) = (Vec::new(), Vec::new());
+    let (mut compose, mut scope_of, mut copied) = (Vec::new(), Vec::new(), Vec::new());
     let (mut removed, mut idle) = (Vec::new(), Vec::new());
     for layer in layers {
         compose.push(layer.held);
         scope_of.push(layer.scope);
+        copied.push(layer.copied);
         removed.push(layer.removed);
         idle.push(layer.idle);
     }
     for held in unread::files(&root, &profile.ignored, &compose) {
         compose.push(held);
         scope_of.push(0);
+        copied.push(Vec::new());
         removed.push(Vec::new());
         idle.push(Vec::new());
     }
     let mut project = Project {
         compose,
         scope_of,
+        copied,
         removed,
         idle,
         scopes,

@@ -31,7 +31,7 @@ use self::clear::{Idle, Removed};
 use self::found::Found;
 pub(crate) use self::found::outside_key;
 use self::oddities::{lost_parts, template_oddities};
-use self::scope::{Outside, Scope};
+use self::scope::{Copied, Outside, Scope};
 use self::values::{
     declared_values, env_file_values, idle_tags, learn, learn_declared, outside_values,
 };
@@ -58,6 +58,8 @@ pub(crate) struct Project {
     compose: Vec<Held>,
     /// The scope of each of the compose files.
     scope_of: Vec<usize>,
+    /// Of those that are parts of included files, the earlier names of their service.
+    copied: Vec<Copied>,
     /// What stronger files take away from each of them.
     removed: Vec<Vec<Removed>>,
     /// Variables that each of them takes away from nothing.

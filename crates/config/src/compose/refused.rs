@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Project, is_name, of_service};
 use crate::Position;
 use crate::provenance::SourceState;
-use crate::readers::{Contents, Segment};
+use crate::readers::{Contents, Entry, Segment};
 use crate::secret;
 use crate::spelling::nearest_name;
 
@@ -34,9 +34,11 @@ pub(super) type Refused = BTreeMap<usize, (Position, String)>;
 pub(super) fn files(project: &Project) -> Refused {
     let mut refused = Refused::new();
     for (file, (source, contents)) in project.compose.iter().enumerate() {
-        if source.state == SourceState::Read
-            && let Some(first) = first(contents)
-        {
+        if source.state != SourceState::Read {
+            continue;
+        }
+        let reasons = first(contents).into_iter().chain(texts(project, file));
+        if let Some(first) = reasons.min() {
             refused.insert(file, first);
         }
     }
@@ -68,6 +70,44 @@ fn first(contents: &Contents) -> Option<(Position, String)> {
     }
     reasons.sort();
     reasons.into_iter().next()
+}
+
+/// Texts in the place of a service, or of its `environment`. A text that is merged with the `environment` of a weaker
+/// file is the name of a variable (`override.convertIntoSequence`).
+fn texts(project: &Project, file: usize) -> Vec<(Position, String)> {
+    let (_, contents) = &project.compose[file];
+    let scope = project.scope_of[file];
+    // What only a stronger file than this one takes away is still there.
+    let is_stronger = |by: &String| {
+        let mut stronger = project.compose[file + 1..].iter();
+        project.compose[file].0.name != *by && stronger.any(|(source, _)| source.name == *by)
+    };
+    let sets_environment = |weaker: usize, service: &str| {
+        let (_, contents) = &project.compose[weaker];
+        let removed = project.removed[weaker].iter().filter(|one| is_stronger(&one.by));
+        let removed = removed.map(|one| &one.entry);
+        let own = contents.entries.iter().chain(&contents.empties).chain(removed);
+        own.filter_map(of_service)
+            .any(|(name, path)| name == service && is_name(path.first(), "environment"))
+    };
+    let taken = project.removed[file].iter().map(|one| &one.entry);
+    let texts = contents.entries.iter().chain(taken).filter(|entry| !entry.null);
+    let reason = |entry: &Entry| match of_service(entry)? {
+        (service, []) => Some(format!(
+            "the service `{}` is a text, and a mapping is wanted",
+            secret::name(service)
+        )),
+        (service, [group]) if is_name(Some(group), "environment") => {
+            // A file is checked before the scope that includes it merges it.
+            let mut weaker =
+                (0..file).filter(|one| project.is_inside(project.merged_in(*one), scope));
+            let is_merged = weaker.any(|one| sets_environment(one, service));
+            let why = "`environment` is a text, and a mapping or a list is wanted";
+            (!is_merged).then(|| why.to_owned())
+        }
+        _ => None,
+    };
+    texts.filter_map(|entry| Some((entry.at, reason(entry)?))).collect()
 }
 
 /// Every path of a file that is a section, or a key of a service, with where its key stands.

@@ -64,11 +64,17 @@ pub(super) struct Scope {
     pub(super) outside: Outside,
 }
 
+/// The names that a service had in files which are included, before a service of an outer scope took it by `extends`;
+/// each with that outer scope, the innermost first.
+pub(super) type Copied = Vec<(String, usize)>;
+
 /// A compose file with its scope.
 #[derive(Debug, Clone)]
 pub(super) struct Layered {
     pub(super) held: Held,
     pub(super) scope: usize,
+    /// If it is what a service takes from included files: their names of the service.
+    pub(super) copied: Copied,
     /// What stronger files take away from it.
     pub(super) removed: Vec<Removed>,
     /// Variables that it takes away from nothing.
@@ -77,6 +83,6 @@ pub(super) struct Layered {
 
 impl Layered {
     pub(super) fn new(held: Held, scope: usize) -> Self {
-        Self { held, scope, removed: Vec::new(), idle: Vec::new() }
+        Self { held, scope, copied: Copied::default(), removed: Vec::new(), idle: Vec::new() }
     }
 }

@@ -98,7 +98,9 @@ pub(super) fn choices(project: &Project, start: usize) -> Vec<(usize, Choice)> {
     let own = project.compose.iter().zip(&project.scope_of).filter(|((source, _), scope)| {
         **scope == 0 && source.state == SourceState::Read && source.layer == "compose file"
     });
-    let own: Vec<&str> = own.map(|((source, _), _)| source.name.as_str()).collect();
+    let mut own: Vec<&str> = own.map(|((source, _), _)| source.name.as_str()).collect();
+    // A file of several documents stands once for each.
+    own.dedup();
     let unread = project.compose.iter().enumerate().filter(|(_, held)| is_unread(held));
     let choice = |(file, (source, _)): (usize, &Held)| {
         let files = own.iter().copied().chain([source.name.as_str()]);

@@ -135,6 +135,11 @@ fn assignments(unit: &str, one: &mut Loaded, entry: &Entry) -> Vec<Entry> {
     found
 }
 
+/// Whether the folder is the root of a whole system: os-release(5) is there.
+fn is_whole_system(root: &Root) -> bool {
+    ["etc/os-release", "usr/lib/os-release"].iter().any(|name| !root.matching(name).is_empty())
+}
+
 /// Adds a file of variables, or several that a pattern matches.
 fn add_file(unit: &str, root: &Root, named: &Named, loaded: &mut Vec<Loaded>) {
     let below = named.path.trim_start_matches('/');
@@ -145,12 +150,17 @@ fn add_file(unit: &str, root: &Root, named: &Named, loaded: &mut Vec<Loaded>) {
         let (mut source, mut contents) =
             load_file(root, Path::new(&name), format, SourceKind::Dotenv, unit);
         if source.state == SourceState::Missing && !named.optional {
-            // It may well be there on the machine that runs the unit.
-            source.state = SourceState::Outside;
-            source.why = format!(
-                "{} names `{}`, which is not below this folder; its variables beat `Environment=`",
-                named.place, named.path
-            );
+            let (place, path) = (&named.place, &named.path);
+            if is_whole_system(root) {
+                source.state = SourceState::MissingRequired;
+                source.why = format!("{place} names `{path}`, and no such file is there");
+            } else {
+                // It may well be there on the machine that runs the unit.
+                source.state = SourceState::Outside;
+                source.why = format!(
+                    "{place} names `{path}`, which is not below this folder; its variables beat `Environment=`"
+                );
+            }
         }
         let mut written = BTreeMap::new();
         for (at, entry) in contents.entries.iter_mut().enumerate() {
@@ -179,6 +189,14 @@ pub(crate) fn refuse(configuration: &mut Configuration) {
         let own = configuration.effective.iter().find(|one| one.key == key)?;
         configuration.assignments.get(own.winner?)
     };
+    let missing = configuration
+        .sources
+        .iter()
+        .find(|source| source.state == SourceState::MissingRequired)
+        .map(|source| format!("`{}`", source.layer));
+    if missing.is_some() {
+        configuration.refused_by = missing;
+    }
     let mut refused = Vec::new();
     for second in &configuration.effective {
         let Some(unit) = second.key.strip_suffix("/Service/ExecStart[1]") else { continue };

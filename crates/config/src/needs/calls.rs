@@ -313,11 +313,15 @@ impl Paths<'_> {
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
         let (name, rest) = rest.split_at(end);
         let rest = rest.trim_start();
-        let other = rest.strip_prefix("||").or_else(|| rest.strip_prefix("??"));
+        let for_empty = rest.strip_prefix("||");
+        let other = for_empty.or_else(|| rest.strip_prefix("??"));
         if other.is_none() && !rest.is_empty() {
             return None;
         }
+        let variable = self.request.and_then(|request| request.variable(name)).map(Raw::expose);
         match set_variable(self.request, name)? {
+            // `??` and a variable alone take an empty text as it is.
+            None if variable.is_some() && for_empty.is_none() => Some(String::new()),
             Some(value) => Some(value.to_owned()),
             None => self.text(other?),
         }
@@ -336,7 +340,8 @@ mod tests {
 
     #[test]
     fn paths_of_texts_variables_and_folders_are_known() {
-        let request = request(&[("NODE_ENV", "test"), ("API_TOKEN", "q8Zk2PvW9xLr4TbN")]);
+        let secret = ("API_TOKEN", "q8Zk2PvW9xLr4TbN");
+        let request = request(&[("NODE_ENV", "test"), secret, ("EMPTY", "")]);
         for (text, expected) in [
             ("'.env.local'", Some(vec![".env.local"])),
             ("['.env.local', './.env']", Some(vec![".env.local", ".env"])),
@@ -349,6 +354,9 @@ mod tests {
             ("'.env.' + process.env.NODE_ENV", Some(vec![".env.test"])),
             ("'.env.' + (process.env.STAGE || 'dev')", Some(vec![".env.dev"])),
             ("`.env.${process.env.STAGE ?? 'dev'}`", Some(vec![".env.dev"])),
+            ("`.env.${process.env.EMPTY ?? 'dev'}`", Some(vec![".env."])),
+            ("`.env.${process.env.EMPTY || 'dev'}`", Some(vec![".env.dev"])),
+            ("`.env${process.env.EMPTY}`", Some(vec![".env"])),
             ("process.env.DOTENV || '.env'", Some(vec![".env"])),
             ("`.env.${process.env.STAGE}`", None),
             ("`.env.${process.env.STAGE || pick()}`", None),

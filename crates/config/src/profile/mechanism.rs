@@ -72,12 +72,25 @@ pub struct Asks {
     pub start: String,
     /// The option of the code that names other starts; where it is used, they are not known.
     pub start_option: Option<String>,
+    /// The directive at the start of a file whose names alone must start so; none: those of all files.
+    pub start_directive: Option<String>,
     /// Names that are no variables.
     #[serde(default)]
     pub except: Vec<String>,
     /// Whether names have no lower-case letters.
     #[serde(default)]
     pub upper_case: bool,
+}
+
+impl Asks {
+    /// Whether the names of a file must start as `start` says.
+    pub(crate) fn start_counts(&self, text: &str) -> bool {
+        let Some(directive) = &self.start_directive else { return true };
+        let text = text.trim_start();
+        let rest =
+            text.strip_prefix(['"', '\'']).and_then(|rest| rest.strip_prefix(directive.as_str()));
+        rest.is_some_and(|rest| rest.starts_with(['"', '\'']))
+    }
 }
 
 /// A variable that holds a document.
@@ -224,6 +237,9 @@ pub struct PythonModule {
     pub variable: String,
     /// Files that set this variable where it is not set, by a call with its name and the module's.
     pub named_in: Vec<String>,
+    /// Keys whose value must be a list or a tuple: with another one the program does not start.
+    #[serde(default)]
+    pub lists: Vec<String>,
 }
 
 /// Classes of Python whose fields are the keys.

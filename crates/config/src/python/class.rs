@@ -20,6 +20,8 @@ pub(super) struct Class {
 pub(super) struct Written {
     pub(super) name: String,
     pub(super) kind: String,
+    /// The texts that alone are taken, of `Literal["a", "b"]`; empty: any text.
+    pub(super) literals: Vec<String>,
     pub(super) default: Option<Value>,
     /// Names of variables instead of the field's.
     pub(super) aliases: Vec<String>,
@@ -105,6 +107,7 @@ fn add_member(class: &mut Class, scope: &Scope<'_>, tokens: &[Token], statement:
     let mut field = Written {
         name: name.clone(),
         kind: kind_of(kind),
+        literals: literals_of(kind),
         default: value.map(|value| scope.value(value)),
         aliases: Vec::new(),
         made: Vec::new(),
@@ -165,6 +168,28 @@ fn from_field(field: &mut Written, scope: &Scope<'_>, inner: &[Token]) {
 
 fn is_optional(kind: &[Token]) -> bool {
     kind.iter().any(|token| is_name(token, "Optional") || is_name(token, "None"))
+}
+
+/// The texts of `Literal["a", "b"]`, also in `Optional[...]` and beside `None`. Empty where another type is allowed, or
+/// where something else than a text stands there.
+fn literals_of(tokens: &[Token]) -> Vec<String> {
+    let none = [Token::Name("None".to_owned())];
+    let parts = split_all(tokens, "|").into_iter();
+    let parts: Vec<&[Token]> = parts.filter(|part| *part != none).collect();
+    let [part] = parts.as_slice() else { return Vec::new() };
+    let Some((callee, "[", inner)) = called(part) else { return Vec::new() };
+    match dotted(callee).as_deref().and_then(|name| name.rsplit('.').next()) {
+        Some("Optional") => literals_of(inner),
+        Some("Literal") => {
+            let items = split_all(inner, ",").into_iter().filter(|item| !item.is_empty());
+            let text = |item: &[Token]| match item {
+                [Token::Text(text)] => text.clone(),
+                _ => None,
+            };
+            items.map(text).collect::<Option<Vec<String>>>().unwrap_or_default()
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn named_arguments(scope: &Scope<'_>, inner: &[Token]) -> Vec<(String, Value)> {

@@ -419,7 +419,9 @@ impl Settings {
                 true => (UNDECODED, false),
                 false => (field.written.kind.as_str(), is_json),
             };
-            for (below, value) in values_of(kind, is_json, own.value.expose()) {
+            for (below, value) in
+                values_of(kind, &field.written.literals, is_json, own.value.expose())
+            {
                 let path = path.iter().cloned().chain(below).collect();
                 let (verdict, text) = match value {
                     Ok(text) => ((Outcome::Won, String::new()), text),

@@ -13,6 +13,7 @@ use super::import::{Imported, imported, starred};
 use super::more::{add_requests, add_variables};
 use super::setting::{NO_VARIABLE, TEXT_IS_TRUE, is_false, is_setting, put};
 use super::tokens::{Statement, Token, statements};
+use super::values::REFUSED;
 use crate::position::Position;
 use crate::profile::{Profile, PythonModule};
 use crate::provenance::{Op, Outcome, SourceKind, SourceState};
@@ -38,6 +39,7 @@ pub(crate) fn collect(profile: &Profile, request: &Request) -> Collected {
         loaded: Vec::new(),
         living: BTreeMap::new(),
         parts: Vec::new(),
+        lists: &rules.lists,
         active: Vec::new(),
         runs: Rc::default(),
     };
@@ -97,6 +99,8 @@ struct Runner<'a> {
     /// The entries that nothing has replaced, by path: source and index in it.
     living: BTreeMap<Vec<Segment>, Vec<(usize, usize)>>,
     parts: Vec<Part>,
+    /// Keys whose value must be a list.
+    lists: &'a [String],
     /// The files that are being run: a module that takes from itself is not run again.
     active: Vec<String>,
     /// How many files were run, also by the runners of imported modules.
@@ -406,6 +410,7 @@ impl Runner<'_> {
             loaded: Vec::new(),
             living: BTreeMap::new(),
             parts: Vec::new(),
+            lists: self.lists,
             active: self.active.clone(),
             runs: Rc::clone(&self.runs),
         };
@@ -499,8 +504,13 @@ impl Runner<'_> {
             self.scope.variables.sets(variable, name);
         }
         let remark = self.remark();
+        let is_list = matches!(value, Value::List(_) | Value::Unknown);
+        let is_refused = path.is_empty() && !is_list && self.lists.iter().any(|one| one == name);
         for (below, text) in value.leaves() {
             let verdict = match &text {
+                _ if is_refused => {
+                    (Outcome::Unknown, format!("the value is no list and no tuple{REFUSED}"))
+                }
                 Some(_) => (Outcome::Won, remark.clone()),
                 None => (Outcome::Unknown, BY_CODE.to_owned()),
             };

@@ -12,7 +12,7 @@ pub(super) const UNDECODED: &str = "NoDecode";
 type Set = (Vec<Segment>, Result<String, String>);
 
 /// The values that a text sets, each below the key.
-pub(super) fn values_of(kind: &str, is_json: bool, text: &str) -> Vec<Set> {
+pub(super) fn values_of(kind: &str, literals: &[String], is_json: bool, text: &str) -> Vec<Set> {
     if is_json {
         let wrapped = format!("{{\"v\":{text}\n}}");
         return match read(Format::Json, wrapped.as_bytes()) {
@@ -38,6 +38,10 @@ pub(super) fn values_of(kind: &str, is_json: bool, text: &str) -> Vec<Set> {
         },
         "float" if !is_number(text) => {
             Err("the value is no number: the program does not start".to_owned())
+        }
+        _ if !literals.is_empty() && !literals.iter().any(|one| one == text) => {
+            let known = literals.join("`, `");
+            Err(format!("the value is not one of `{known}`: the program does not start"))
         }
         UNDECODED => Err("the value is decoded by code".to_owned()),
         _ => Ok(text.to_owned()),

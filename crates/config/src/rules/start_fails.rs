@@ -51,7 +51,8 @@ fn refused(configuration: &Configuration, effective: &Effective) -> Option<Confi
         concerns: Vec::new(),
         title: format!("The program does not start: {why} (`{}`).", one.written),
         evidence: vec![place.clone()],
-        why: "The class of settings refuses the value when it is made.".to_owned(),
+        why: "The program checks its settings when it loads them, and refuses the value."
+            .to_owned(),
         fix: vec![format!("Correct the value of `{}` in `{place}`.", one.written)],
     })
 }

@@ -413,3 +413,70 @@ fn a_colon_in_a_list_is_named_as_the_slip() {
     let fixes: Vec<&String> = found.findings.iter().flat_map(|one| &one.fix).collect();
     assert_eq!(fixes, ["Write `NODE_ENV=production`."]);
 }
+
+/// As compose-go 2.16 resolves them: a document extends and includes by itself, and a tag reaches what stands before.
+#[test]
+fn each_document_of_a_file_is_loaded_as_a_file() {
+    let base = "services:\n  one:\n    image: x\n    environment: {A: far}\n";
+    let compose = "services:\n  t:\n    extends: {file: base.yaml, service: one}\n---\nservices:\n  s:\n    \
+                   image: x\n    environment: {B: near}\n  t:\n    extends: s\n";
+    let found = inspected("compose", &[("compose.yaml", compose), ("base.yaml", base)], &[]);
+    assert!(!found.has_gaps(), "{:?}", found.sources);
+    let values = effective(&found);
+    assert_eq!(
+        values,
+        ["s.B=near < compose.yaml:8", "t.A=far < base.yaml:4", "t.B=near < compose.yaml:8"]
+    );
+}
+
+/// As compose-go 2.16 refuses it: below `!override` it looks for no tag, and takes `!reset null` for a text.
+#[test]
+fn a_text_in_the_place_of_a_service_or_of_its_variables_is_refused() {
+    let of = |change: &str| {
+        let compose = "services:\n  s:\n    image: x\n    environment: {A: a}\n";
+        let files = [("compose.yaml", compose), ("compose.override.yaml", change)];
+        findings(&inspected("compose", &files, &[]))
+    };
+    let refuses = |change: &str| of(change).contains(&"config-start-fails ".to_owned());
+    assert!(refuses("services: !override\n  s: !reset null\n"));
+    assert!(refuses("services:\n  s: !override\n    image: x\n    environment: !reset null\n"));
+    assert!(!refuses("services:\n  s:\n    environment: !reset null\n"));
+
+    let of = |base: &str, own: &str| {
+        let files = [("compose.yaml", own), ("base.yaml", base)];
+        findings(&inspected("compose", &files, &[])).contains(&"config-start-fails ".to_owned())
+    };
+    let extends = "    extends: {file: base.yaml, service: one}\n";
+    let own =
+        format!("services:\n  s: !override\n    image: x\n{extends}    environment: !reset null\n");
+    let sets = "services:\n  one:\n    image: x\n    environment: {A: a}\n";
+    assert!(!of(sets, &own), "merged with a mapping, the text is a name");
+    let text = "services: !override\n  one: !reset null\n";
+    assert!(of(text, &format!("services:\n  s:\n    image: x\n{extends}")));
+    let including = format!("include: [sub.yaml]\nservices:\n  s:\n{extends}");
+    let included = "services:\n  s: !override\n    image: x\n    environment: !reset null\n";
+    let files = [("compose.yaml", including.as_str()), ("base.yaml", sets), ("sub.yaml", included)];
+    let found = findings(&inspected("compose", &files, &[]));
+    assert!(found.contains(&"config-start-fails ".to_owned()), "{found:?}");
+}
+
+/// As compose-go 2.16 resolves it: a mapping that a service takes from an included file stays a mapping there, so that
+/// its names without a value are filled by the scope that takes it.
+#[test]
+fn a_name_without_a_value_that_another_scope_takes_is_filled_there() {
+    let files = [
+        (
+            "compose.yaml",
+            "include: [sub/c.yaml]\nservices:\n  u:\n    image: x\n    extends: s\n    environment: {B: b}\n",
+        ),
+        (
+            "sub/c.yaml",
+            "services:\n  s:\n    image: x\n    environment: {A: }\n  u:\n    image: x\n    environment: {C: c}\n",
+        ),
+        ("sub/.env", "A=inner\n"),
+    ];
+    let values = effective(&inspected("compose", &files, &[]));
+    assert!(!values.iter().any(|one| one.starts_with("u.A=")), "{values:?}");
+    let shell = effective(&inspected("compose", &files, &[("A", "outer")]));
+    assert!(shell.iter().any(|one| one.starts_with("u.A=outer")), "{shell:?}");
+}

@@ -92,6 +92,41 @@ fn variables_that_settings_need_and_settings_of_django() {
 }
 
 #[test]
+fn django_refuses_a_text_in_the_place_of_a_list() {
+    let of = |text: &str| inspected("django", &[MANAGE, ("shop/settings.py", text)], &[]);
+    let found = of("ALLOWED_HOSTS = 'shop.example'\n");
+    assert_eq!(findings(&found), ["config-start-fails ALLOWED_HOSTS"]);
+    assert!(found.findings[0].title.contains("no list and no tuple"), "{:?}", found.findings);
+    for sound in [
+        "ALLOWED_HOSTS = ('shop.example',)\n",
+        "ALLOWED_HOSTS = 'a'\nALLOWED_HOSTS = ['b']\n",
+        "ALLOWED_HOSTS = hosts()\n",
+        "ALLOWED_HOSTS = os.environ.get('HOSTS', 'a').split(',')\n",
+        "TIME_ZONE = 'UTC'\n",
+    ] {
+        assert_eq!(findings(&of(sound)), [""; 0], "{sound}");
+    }
+}
+
+#[test]
+fn pydantic_refuses_a_text_that_is_no_literal() {
+    let of = |kind: &str, level: &str| {
+        let class = format!(
+            "from pydantic_settings import BaseSettings\n\n\nclass S(BaseSettings):\n    level: {kind} = 'info'\n"
+        );
+        findings(&inspected("pydantic", &[("settings.py", &class)], &[("LEVEL", level)]))
+    };
+    let literal = "Literal['debug', 'info']";
+    assert_eq!(of(literal, "verbose"), ["config-start-fails S.level"]);
+    assert_eq!(of("Optional[typing.Literal['debug']]", "info"), ["config-start-fails S.level"]);
+    for (kind, level) in [(literal, "debug"), ("Literal['a'] | str", "b"), ("Literal[LEVELS]", "b")]
+    {
+        let found = of(kind, level);
+        assert!(!found.iter().any(|one| one.contains("start-fails")), "{kind}: {found:?}");
+    }
+}
+
+#[test]
 fn a_list_whose_name_is_almost_that_of_a_setting_is_found() {
     let of = |text: &str| inspected("django", &[MANAGE, ("shop/settings.py", text)], &[]);
     let found = of("ALLOWED_HOST = ['shop.example']\nDATABASE = {'default': {'NAME': 'x'}}\n");

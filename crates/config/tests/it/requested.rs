@@ -149,6 +149,23 @@ fn code_of_spring_and_dotnet_asks_for_keys() {
 }
 
 #[test]
+fn keys_that_code_of_node_config_asks_for_are_known() {
+    let of = |code: &str| {
+        let package = ("package.json", "{\"dependencies\": {\"config\": \"5\"}}");
+        let settings = ("config/default.json", "{\"db\": {\"host\": \"a\", \"port\": 1}}");
+        inspected("node-config", &[package, settings, ("index.js", code)], &[])
+    };
+    let found = of("const h = config.get('db.hots');\n");
+    let only = &found.findings[0];
+    assert_eq!(only.id, "config-near-miss-name", "{:?}", found.findings);
+    assert!(only.title.contains("`index.js:1` asks for `db.hots`"), "{only:?}");
+    let missing = of("const t = config.get(\"cache.ttl\");\n");
+    assert_eq!(findings(&missing), ["config-start-fails cache.ttl"]);
+    let sound = "f(config.get('db'), config.get('db.port'), config.has('cache.ttl'));\n";
+    assert_eq!(findings(&of(sound)), [""; 0]);
+}
+
+#[test]
 fn a_misspelled_group_is_one_finding() {
     let code = "Configure<Smtp>(builder.Configuration.GetSection(\"Smtp\"));\n";
     let settings = "{\"Smpt\": {\"Host\": \"h\", \"Port\": 1}}";

@@ -41,6 +41,21 @@ fn a_file_of_variables_that_is_not_below_the_folder_makes_values_unknown() {
 }
 
 #[test]
+fn a_unit_of_a_whole_system_does_not_start_without_its_file_of_variables() {
+    let of = |path: &str| {
+        let unit = format!("[Service]\nEnvironmentFile={path}\nExecStart=/bin/x\n");
+        let files =
+            [("etc/os-release", "ID=x\n"), ("etc/systemd/system/shop.service", unit.as_str())];
+        inspected("systemd", &files, &[])
+    };
+    let found = of("/etc/default/shop");
+    assert_eq!(findings(&found), ["config-start-fails "]);
+    let title = &found.findings[0].title;
+    assert_eq!(title, "`shop.service` does not start: `etc/default/shop` does not exist.");
+    assert_eq!(findings(&of("-/etc/default/shop")), [""; 0]);
+}
+
+#[test]
 fn lines_that_systemd_leaves_out_are_findings() {
     for (unit, finding) in [
         ("[Service]\nEnviroment=A=1\nExecStart=/x\n", "config-bad-env-file-value Enviroment"),

@@ -135,6 +135,28 @@ fn names_that_code_gets_no_value_of_are_found() {
 }
 
 #[test]
+fn code_for_the_browser_gets_no_value_of_a_name_that_is_not_public() {
+    let code = |head: &str| {
+        format!(
+            "{head}\nf(process.env.API_URL, process.env.NEXT_PUBLIC_A, process.env.NODE_ENV);\n"
+        )
+    };
+    let package = ("package.json", "{\"dependencies\": {\"next\": \"16\"}}");
+    let env = (".env", "API_URL=1\nNEXT_PUBLIC_A=x\n");
+    let of = |head: &str, more: &[(&str, &str)]| {
+        let code = code(head);
+        let files = [&[package, env, ("app/page.tsx", code.as_str())], more].concat();
+        inspected("next", &files, &[])
+    };
+    let found = of("// a page\n'use client'", &[]);
+    assert_eq!(findings(&found), ["config-never-applied API_URL"]);
+    assert!(found.findings[0].fix[0].contains("`NEXT_PUBLIC_API_URL`"), "{:?}", found.findings);
+    assert_eq!(findings(&of("", &[])), [""; 0], "code of the server");
+    let option = ("next.config.js", "module.exports = { env: { API_URL: process.env.API_URL } }\n");
+    assert_eq!(findings(&of("\"use client\";", &[option])), [""; 0]);
+}
+
+#[test]
 fn files_of_nearly_right_names_are_named() {
     let of = |name: &'static str, files: &[(&str, &str)], file: &str| {
         let found = inspected(name, files, &[]);

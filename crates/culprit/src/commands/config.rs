@@ -316,6 +316,11 @@ fn inspect_folder(args: &ConfigSourceArgs, redactor: Redactor) -> Result<Inspect
     if !root.is_dir() {
         return Err(Failure::bad_input(format!("cannot read `{}`: not a folder", root.display())));
     }
+    // A folder that was removed while a shell stands in it is still a folder, and has no path.
+    if std::fs::canonicalize(&root).is_err() {
+        let what = format!("cannot read `{}`: the folder was removed", root.display());
+        return Err(Failure::bad_input(what).hint("change into a folder that exists: `cd DIR`"));
+    }
     let environment = (!args.no_env).then(|| {
         settings::environment().into_iter().map(|(name, value)| (name, Raw::new(value))).collect()
     });
