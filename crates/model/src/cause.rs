@@ -22,7 +22,8 @@ labels! {
         Fault = "blocked.fault",
         /// Waited for a network peer.
         Net = "blocked.net",
-        /// Waited for a lock, a condition variable or another thread's end.
+        /// Waited for a lock. In a recording's intervals also for a condition variable or another thread's
+        /// end: all of these are futexes to the kernel.
         Lock = "blocked.lock",
         /// Slept until a timeout of its own.
         Sleep = "blocked.sleep",
@@ -44,6 +45,9 @@ labels! {
         Stopped = "blocked.stopped",
         /// Blocked for an unknown reason.
         Other = "blocked.other",
+        /// Waited for another thread: for its end, a condition, or something to do. Views tell it from a lock
+        /// by the library's functions; a recording's intervals do not have it.
+        Thread = "blocked.thread",
     }
 }
 

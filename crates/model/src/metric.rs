@@ -78,6 +78,8 @@ labels! {
         Stopped = "blocked.stopped",
         /// As above.
         Other = "blocked.other",
+        /// As above.
+        Thread = "blocked.thread",
     }
 }
 

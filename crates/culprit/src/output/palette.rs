@@ -42,6 +42,7 @@ pub(crate) const fn cause_color(cause: Cause) -> CauseColor {
         Cause::Memory => color("#e2784a", 173, 'm'),
         Cause::Signal => color("#a8a08c", 144, 'g'),
         Cause::Stopped => color("#6b6760", 242, 'x'),
+        Cause::Thread => color("#c06c6c", 131, 't'),
         Cause::Other => color("#8d8680", 245, '?'),
     }
 }

@@ -59,7 +59,7 @@ impl TimeUse {
             Cause::Disk | Cause::Fault => Self::Disk,
             Cause::Fsync => Self::Flush,
             Cause::Net => Self::Network,
-            Cause::Lock => Self::Threads,
+            Cause::Lock | Cause::Thread => Self::Threads,
             Cause::Sleep => Self::Sleep,
             Cause::Poll | Cause::Notify => Self::Events,
             Cause::Pipe => Self::Pipe,

@@ -10,7 +10,7 @@ use crate::support::{Lab, all_rights, number, skip};
 /// Program, the cause of its time, a function that is in the stacks of that cause, and the finding.
 const PROGRAMS: [(&str, &str, &str, &str); 6] = [
     ("poll_usleep.c", "blocked.sleep", "consume", "poll-sleep-loop"),
-    ("condvar.c", "blocked.lock", "call", "wait-on-thread"),
+    ("condvar.c", "blocked.thread", "call", "wait-on-thread"),
     ("unix_trips.c", "blocked.ipc", "ask", "serial-round-trips"),
     ("spawn.c", "blocked.child", "main", "spawn-storm"),
     ("ask_kernel.c", "cpu.kernel", "note_owner", "syscall-storm"),
