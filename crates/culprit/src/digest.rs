@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use culprit_engine::accounting::{self, Accounting, Allowance, Sum};
 use culprit_engine::calls::{Query, select};
+use culprit_engine::causes::FutexWaits;
 use culprit_engine::losses::{self, LossLine};
 use culprit_engine::run_time::RunTime;
 use culprit_engine::wakers::Relevance;
@@ -273,10 +274,12 @@ impl Digest {
 fn thread_times(recording: &Recording, query: &Query) -> Vec<ThreadTime> {
     let mut sums = vec![[Nanos::ZERO; Cause::ALL.len()]; recording.threads.len()];
     let (from, to) = query.range(recording);
+    let mut waits = FutexWaits::new(recording);
     for row in &recording.intervals {
         let end = (row.start + row.duration).min(to);
         let within = end.since(row.start.max(from));
-        sums[row.thread.index()][usize::from(row.cause.code())] += within;
+        let cause = waits.cause(row.cause, row.stack);
+        sums[row.thread.index()][usize::from(cause.code())] += within;
     }
     let kept = query.threads(recording);
     let relevance = Relevance::of(recording);

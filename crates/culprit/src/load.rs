@@ -21,7 +21,7 @@ use crate::digest::{Digest, Tops, functions};
 use crate::failure::{Context as _, Failure};
 use crate::fleet::{self, FleetFacts};
 use crate::output::Output;
-use crate::views::{Basis, StandardErrors, Variances, groups_text, why_empty};
+use crate::views::{Basis, StandardErrors, Variances, groups_text, sleeping_line, why_empty};
 use crate::weighed::Weighed;
 use crate::{pool, presets};
 
@@ -267,7 +267,11 @@ impl View {
     pub(crate) fn head(&self, output: &Output) -> String {
         let groups =
             self.fleet.as_ref().map(|facts| groups_text(facts, self.tree.metric(), output));
-        Basis::line(&self.heading(), output) + self.blind_line() + &groups.unwrap_or_default()
+        let sleeping = self.run.as_ref().and_then(|run| sleeping_line(run, &self.recording));
+        Basis::line(&self.heading(), output)
+            + self.blind_line()
+            + &sleeping.unwrap_or_default()
+            + &groups.unwrap_or_default()
     }
 
     /// What to look at where nobody knows who ended waits, so that run time stops at them.

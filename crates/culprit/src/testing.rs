@@ -43,6 +43,19 @@ pub(crate) fn in_kernel() -> Recording {
     drawn(IN_KERNEL)
 }
 
+/// One thread whose program is run by twelve functions of a runtime, and sleeps in five others.
+pub(crate) fn under_a_runtime() -> Recording {
+    let above: String = (1..12).map(|nth| format!("libpython3.11.so.1.0!f{nth};")).collect();
+    drawn(&format!(
+        "
+    tick 10ms
+    stack s blocked.sleep python3.11!_start;{above}app!main;libpython3.11.so.1.0!pysleep;\
+libc.so.6!clock_nanosleep;[kernel]!do_syscall_64;[kernel]!do_nanosleep;[kernel]!schedule
+    app(10)/app(10)  ssssssssss|
+"
+    ))
+}
+
 /// [`recording`] with a function that was guessed: `compute`.
 pub(crate) fn with_a_guess() -> Recording {
     let mut recording = recording();

@@ -160,6 +160,7 @@ fn finding(
     let whole = evidence.chain.whole;
     let share = cost.share_of(whole);
     let mut facts = claim.evidence.clone();
+    facts.extend(explained_elsewhere(evidence, claim, cost));
     if whole > evidence.chain.wall && cost > Nanos::ZERO {
         facts.push(fact("counted thread time, of which this is a share", whole.0 as f64, "ns"));
     }
@@ -194,6 +195,24 @@ fn finding(
         fix: fix(evidence, claim, caller, &naming),
         check: with_command(evidence, claim.rule.check),
     }
+}
+
+/// Share of a claim's time that other findings must explain for it to be said: a title and the facts below it are
+/// rounded to three digits, and nobody adds them up closer than that.
+const MIN_ELSEWHERE: f64 = 0.02;
+
+/// How much of the time that a rule's facts are about another finding explains: its cost is only the rest.
+fn explained_elsewhere(
+    evidence: &Evidence<'_>,
+    claim: &Claim,
+    cost: Nanos,
+) -> Option<culprit_model::Evidence> {
+    let claimed = evidence.total(&claim.segments);
+    let elsewhere = claimed.saturating_sub(cost);
+    (elsewhere.share_of(claimed) >= MIN_ELSEWHERE).then(|| {
+        let what = "of the time in these facts, explained by other findings";
+        fact(what, elsewhere.0 as f64, "ns")
+    })
 }
 
 /// A claim's title with what it costs when every segment has gone to one claim.

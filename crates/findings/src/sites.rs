@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use culprit_model::{Evidence as Fact, FrameId, Interval, Nanos, StackId, Text, ThreadId, Where};
 
+use culprit_engine::causes::FutexWaits;
 use culprit_engine::own::source_function;
 
 use crate::evidence::{Evidence, IntervalId, Segment, SegmentId};
@@ -255,11 +256,12 @@ fn frames(evidence: &Evidence<'_>, stack: Option<StackId>) -> Vec<Text> {
 pub(crate) fn who_waited(evidence: &Evidence<'_>, held: &[SegmentId]) -> Vec<Fact> {
     let mut waiters: FxHashMap<(ThreadId, culprit_model::Cause), Nanos> = FxHashMap::default();
     let mut seen = Vec::new();
+    let mut waits = FutexWaits::new(evidence.recording);
     for segment in held.iter().map(|s| evidence.chain.segment(*s)) {
         seen.clear();
         for link in evidence.chain.links(segment) {
             let wait = evidence.interval(link.wait);
-            let key = (wait.thread, wait.cause);
+            let key = (wait.thread, waits.cause(wait.cause, wait.stack));
             if !seen.contains(&key) {
                 seen.push(key);
                 *waiters.entry(key).or_default() += segment.length;

@@ -26,10 +26,12 @@ pub(crate) fn run(args: &TopArgs, output: &mut Output) -> Result<Outcome, Failur
     let cpi = views::Cpi::of(&view.recording, &view.filter)?;
     let own = OwnCode::new(&view.recording, &load::patterns(&view.filter.own)?);
     let called_from = views::CalledFrom::of(&view.tree, own.by_name(&view.recording));
+    let places = views::FunctionPlaces::of(&view.recording);
     let beside = views::Beside {
         cpi: cpi.as_ref(),
         errors: view.errors.as_ref(),
         called_from: Some(&called_from),
+        places: Some(&places),
     };
     if output.wants_json() {
         let document = TopDocument::new(&view.tree, beside, limit.unwrap_or(0));

@@ -1,5 +1,7 @@
 //! `culprit tree REC`: the call tree from the root.
 
+use culprit_engine::own::OwnCode;
+
 use crate::args::TreeArgs;
 use crate::failure::{Failure, Outcome};
 use crate::json::{OfView, TreeDocument};
@@ -29,6 +31,9 @@ pub(crate) fn show(view: &load::View, output: &mut Output) -> Result<(), Failure
         let document = TreeDocument::new(&view.tree, limit.unwrap_or(0));
         return output.document(&OfView::new(view, document));
     }
-    let text = views::tree_text(&view.tree, limit.unwrap_or(LINES), output);
+    let own = OwnCode::new(&view.recording, &load::patterns(&view.filter.own)?);
+    let origins = own.by_name(&view.recording);
+    let how = views::TreeText { limit: limit.unwrap_or(LINES), origins: Some(&origins) };
+    let text = views::tree_text(&view.tree, how, output);
     output.print(&(view.head(output) + &text))
 }

@@ -1,7 +1,7 @@
 //! `culprit wakers REC`: who ended the waits, where they were, and what they had waited for.
 
 use culprit_engine::calls::{CallTree, RowKind};
-use culprit_engine::causes::Causes;
+use culprit_engine::causes::{Causes, FutexWaits};
 use culprit_engine::wakers::{Ended, Lives, chain, ended};
 use culprit_model::{Cause, Filter, FrameId, Metric, Nanos, Recording, StackId, ThreadId};
 use std::collections::BTreeMap;
@@ -113,12 +113,14 @@ impl<'r> Looks<'r> {
     }
 
     fn row(&self, group: &Group) -> WakerRow {
+        let mut waits = FutexWaits::new(self.recording);
+        let cause = waits.cause(group.cause, group.stack);
         let links = chain(self.recording, &self.lives, group.longest);
         let links = links.iter().map(|link| {
             let row = &self.recording.intervals[link.wait];
             WakerLink {
                 thread: self.recording.thread_name(row.thread),
-                cause: row.cause,
+                cause: waits.cause(row.cause, row.stack),
                 function: self.function(row.stack),
                 duration: link.held,
                 woken_by: self.waker(link.ended),
@@ -132,7 +134,7 @@ impl<'r> Looks<'r> {
             value: group.value,
             count: group.count,
             thread: self.recording.thread_name(group.thread),
-            cause: group.cause,
+            cause,
             function: self.function(group.stack),
             stack: self.frames(group.stack),
             woken_by: self.waker(group.ended),

@@ -5,6 +5,7 @@
 //! them, because a long recording's pieces are merged to keep the page openable.
 use std::collections::BTreeMap;
 
+use culprit_engine::causes::FutexWaits;
 use culprit_engine::wakers::Relevance;
 use culprit_model::{
     Cause, Label as _, Nanos, Recording, SelectedRow, Selection, Source, StackId, StepId, ThreadId,
@@ -134,6 +135,7 @@ impl View {
         let rows = rows_by_thread(recording);
         let mut sums: BTreeMap<(u32, i64, u8), u64> = BTreeMap::new();
         let mut threads = Vec::new();
+        let mut waits = FutexWaits::new(recording);
         for (index, thread) in (0u32..).zip(order) {
             let mut strip = Strip::new(recording, *thread);
             for at in rows.get(thread).cloned().unwrap_or_default() {
@@ -143,8 +145,9 @@ impl View {
                     strip.start_ns = row.start.0;
                 }
                 let counts = relevance.own(at) + relevance.waited(at) > Nanos::ZERO;
-                strip.push(Piece { length: row.duration, cause: row.cause, stack, counts }, merge);
-                *sums.entry((index, stack, row.cause.code())).or_default() += row.duration.0;
+                let cause = waits.cause(row.cause, row.stack);
+                strip.push(Piece { length: row.duration, cause, stack, counts }, merge);
+                *sums.entry((index, stack, cause.code())).or_default() += row.duration.0;
             }
             threads.push(strip);
         }

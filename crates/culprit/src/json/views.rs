@@ -25,6 +25,8 @@ pub(crate) struct TopDocument {
 #[derive(Debug, Serialize)]
 struct TopRow {
     name: String,
+    file: Option<String>,
+    line: Option<u32>,
     called_from: Option<String>,
     exc: u64,
     exc_share: f64,
@@ -72,7 +74,10 @@ fn top_rows(tree: &CallTree, beside: Beside<'_>, rows: Vec<Function>) -> Vec<Top
     let full = tree.full();
     let whens = tree.whens_named(&names);
     let made = rows.into_iter().zip(whens);
+    let place = |row: &Function| beside.places.and_then(|places| places.get(&row.name));
     made.map(|(row, when)| TopRow {
+        file: place(&row).map(|place| place.file.clone()),
+        line: place(&row).map(|place| place.line),
         called_from: beside.called_from.and_then(|from| from.own_code(row.id)).map(str::to_owned),
         cpi: beside.cpi.and_then(|cpi| cpi.own(&row.name)),
         inc_error: beside.errors.and_then(|errors| errors.total(&row.name, row.total)),
@@ -86,6 +91,8 @@ impl TopRow {
     fn new(when: String, row: Function) -> Self {
         Self {
             name: row.name,
+            file: None,
+            line: None,
             called_from: None,
             exc: row.exc,
             exc_share: row.exc_share,

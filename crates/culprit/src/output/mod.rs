@@ -121,7 +121,7 @@ impl Output {
         self.terminal
     }
 
-    /// Columns for tables of values: what is no terminal gets them whole.
+    /// Columns for tables of values and names: what is no terminal gets them whole.
     pub(crate) fn width_of_values(&self) -> usize {
         if self.terminal { self.width } else { usize::MAX }
     }

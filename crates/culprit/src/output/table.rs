@@ -20,6 +20,8 @@ pub(crate) struct Table {
     whole: bool,
     /// The column that gives way; none: the widest one of text.
     gives_way: Option<usize>,
+    /// Whether all columns of text give way, the widest first.
+    shared: bool,
     /// The texts of all cells, one after the other: a table can have a million.
     text: String,
     /// Where each cell ends in `text`; the first row is the heading.
@@ -42,6 +44,7 @@ impl Table {
             columns: columns.iter().map(of).collect(),
             whole: false,
             gives_way: None,
+            shared: false,
             text: String::new(),
             ends: Vec::new(),
         };
@@ -71,6 +74,12 @@ impl Table {
             }
             self.ends.push(self.text.len());
         }
+    }
+
+    /// Cuts the widest columns of text alike, where lines are longer than the width: for names that all matter.
+    pub(crate) const fn sharing(mut self) -> Self {
+        self.shared = true;
+        self
     }
 
     /// The table in lines of at most `width` characters; the widest left-aligned column gives way.
@@ -120,12 +129,18 @@ impl Table {
     fn widths(&self, width: usize) -> Vec<usize> {
         let mut widths: Vec<usize> = self.columns.iter().map(|column| column.width).collect();
         let total = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
-        let widest = (0..widths.len())
-            .filter(|i| self.columns[*i].align == Align::Left)
-            .max_by_key(|i| widths[*i]);
-        if let Some(widest) = self.gives_way.or(widest).filter(|_| !self.whole) {
+        let of_text = || (0..widths.len()).filter(|i| self.columns[*i].align == Align::Left);
+        let giving: Vec<usize> = match self.gives_way {
+            _ if self.whole => Vec::new(),
+            Some(column) => vec![column],
+            None if self.shared => of_text().collect(),
+            None => of_text().max_by_key(|i| widths[*i]).into_iter().collect(),
+        };
+        for _ in 0..total.saturating_sub(width) {
+            let widest = giving.iter().copied().max_by_key(|i| (widths[*i], *i));
             // Below 12 characters a name says nothing; the terminal may wrap instead.
-            widths[widest] = widths[widest].saturating_sub(total.saturating_sub(width)).max(12);
+            let Some(widest) = widest.filter(|i| widths[*i] > LEAST_NAME) else { break };
+            widths[widest] -= 1;
         }
         widths
     }
@@ -144,6 +159,8 @@ fn add_wrapped(cell: &str, (left, width): (usize, usize), text: &mut String) {
     }
 }
 
+/// The narrowest that a column of names is cut to.
+const LEAST_NAME: usize = 12;
 /// A narrower column is not wrapped, because a word or two a line are hard to read: the cell stands below its row.
 const LEAST: usize = 36;
 /// What stands before such a cell.
@@ -171,6 +188,18 @@ mod tests {
         let text = table.render(24);
         assert_eq!(text, "  exc  name\n1.5 s  libc.so.…anosleep\n12 ms  main\n");
         assert!(table.whole().render(24).contains("libc.so.6!clock_nanosleep"));
+    }
+
+    #[test]
+    fn two_wide_columns_share_what_is_too_much() {
+        let mut table = Table::new(&[("function", Align::Left), ("called from", Align::Left)]);
+        table.row(["libc.so.6!__futex_abstimed_wait_common64", "app.py!wait_for_the_other_one"]);
+        let table = table.sharing();
+        let text = table.render(50);
+        let row = text.lines().nth(1).unwrap();
+        assert_eq!(row.matches('…').count(), 2, "{text}");
+        assert!(text.lines().all(|line| characters(line) <= 50), "{text}");
+        assert!(!table.render(usize::MAX).contains('…'));
     }
 
     #[test]

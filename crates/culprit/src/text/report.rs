@@ -187,15 +187,23 @@ fn checks_text(digest: &Digest, paint: Paint) -> String {
     for check in digest.checks() {
         let mark = if check.fine { paint.good("ok ") } else { paint.bad("off") };
         text.push_str(&format!(
-            "  {mark} {:<51} {:>8} of {:>8}, difference {}\n",
+            "  {mark} {:<51} {:>8} and {:>8}, difference {}\n",
             check.what,
             check.ours.to_string(),
             check.theirs.to_string(),
             check.difference()
         ));
     }
-    if digest.accounting.checked == 0 {
+    let (checked, threads) = (digest.accounting.checked, digest.accounting.threads.len());
+    if checked == 0 {
         text.push_str("  --  not checked: the recorder did not read the kernel's schedstat\n");
+    } else if checked < threads {
+        let rows = digest.recording.intervals.iter().filter(|row| row.cause.is_cpu());
+        let all = rows.map(|row| row.duration).sum();
+        let share = percent(digest.accounting.cpu.ours.share_of(all));
+        text.push_str(&format!(
+            "      schedstat was read for {checked} of {threads} threads, which have {share} of the CPU time\n"
+        ));
     }
     let meta = &digest.recording.meta;
     let later = match meta.later_frequency {
@@ -277,6 +285,21 @@ pub(crate) fn summary_text(digest: &Digest, path: &Path, paint: Paint) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_much_was_checked_against_the_kernel_is_said() {
+        let mut recording = crate::testing::recording();
+        let thread = &mut recording.threads[0];
+        (thread.sched_from, thread.sched_to) =
+            (Some(thread.start), thread.end.or(Some(thread.start)));
+        (thread.sched_cpu, thread.sched_wait) =
+            (Some(culprit_model::Nanos(60_000_000)), Some(culprit_model::Nanos(0)));
+        let filter = culprit_model::Filter::default();
+        let digest = crate::load::digest(recording, &filter, false).unwrap();
+        let text = checks_text(&digest, Paint::new(false));
+        assert!(text.contains("schedstat was read for 1 of 2 threads, which have "), "{text}");
+        assert!(!text.contains(" of    "), "no sum is a part of the other: {text}");
+    }
 
     #[test]
     fn the_reason_of_a_loss_is_told_to_its_end() {

@@ -11,6 +11,21 @@ use crate::running::{by_origin, kept_by, start_variables};
 
 const INDENT: &str = "  ";
 
+/// Names of variables that a report lists of one origin: a shell's environment has dozens that say nothing of
+/// the program.
+const MOST_NAMES: usize = 6;
+
+/// The first names, and how many others there are. `config show` and JSON have all.
+fn first_names(names: &[&str]) -> String {
+    // To count one would take the room of its name.
+    let most = if names.len() == MOST_NAMES + 1 { names.len() } else { MOST_NAMES };
+    let listed = names.iter().take(most).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(most) {
+        0 => listed,
+        more => format!("{} in all, as {listed} and {more} more", names.len()),
+    }
+}
+
 /// The section without its heading; none if the recording has kept nothing.
 pub(super) fn configuration_text(meta: &Meta, path: &Path, output: &Output) -> Option<String> {
     Some(match kept_by(meta)? {
@@ -33,11 +48,29 @@ fn snapshot_text(snapshot: &Snapshot, path: &Path, output: &Output) -> String {
         text.extend(sources(one, output).lines().map(|line| format!("{INDENT}{line}\n")));
     }
     for (origin, names) in by_origin(&start_variables(snapshot)) {
-        let line = format!("Variables, {origin}: {}.", names.join(", "));
+        let line = format!("Variables, {origin}: {}.", first_names(&names));
         text.push_str(&wrap(&clean(&line), output.width(), INDENT));
     }
     for one in found.iter().filter(|one| !one.findings.is_empty()) {
         text.push_str(&findings_of(&one.findings, output));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_names_are_counted_after_the_first_ones() {
+        let names: Vec<String> = (0..30).map(|nth| format!("NAME_{nth}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert_eq!(first_names(&names[..2]), "NAME_0, NAME_1");
+        assert_eq!(first_names(&names[..7]).matches(", ").count(), 6);
+        let many = first_names(&names);
+        assert!(
+            many.starts_with("30 in all, as NAME_0, ") && many.ends_with("NAME_5 and 24 more"),
+            "{many}"
+        );
+    }
 }

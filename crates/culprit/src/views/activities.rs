@@ -55,7 +55,7 @@ pub(crate) fn activities_text(
     latencies: bool,
     output: &Output,
 ) -> String {
-    let mut text = names(view).render(output.width());
+    let mut text = names(view).render(output.width_of_values());
     if view.rows_left_out > 0 {
         text.push_str(&format!("{} more names; `--limit 0` shows all.\n", view.rows_left_out));
     }
@@ -71,7 +71,7 @@ pub(crate) fn activities_text(
     }
     if !view.slowest.is_empty() {
         text.push_str(&format!("\n{}\n", output.paint().strong("Slowest")));
-        text.push_str(&slowest(view).render(output.width()));
+        text.push_str(&slowest(view).render(output.width_of_values()));
     }
     text
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use culprit_engine::calls::CallTree;
-use culprit_engine::run_time::{RunSubject, RunTime};
-use culprit_model::{Label as _, Metric, Nanos, Time};
+use culprit_engine::run_time::{RunSubject, RunTime, is_link};
+use culprit_model::{Cause, Interval, Label as _, Metric, Nanos, Recording, Time};
 
 use super::{relative, value};
 use crate::fleet::FleetFacts;
@@ -114,6 +114,50 @@ impl Basis {
     pub(crate) fn line(heading: &str, output: &Output) -> String {
         format!("{}\n", output.paint().faint(&clean(heading)))
     }
+}
+
+/// Share of a run from which it is said that its thread only sleeps: most of what a view shows is the sleep then.
+const MOSTLY: f64 = 0.5;
+
+/// Share of such sleep in which other threads must use a CPU: a runtime's own threads use less.
+const MIN_WORKED: f64 = 0.01;
+
+/// Where the run time of a command is mostly its own thread's sleep, as a server's first thread sleeps while others
+/// serve: that others work meanwhile, and where to see it. Nobody waits for them, so run time does not show it.
+pub(crate) fn sleeping_line(run: &RunTime, recording: &Recording) -> Option<String> {
+    if run.subject != RunSubject::Command {
+        return None;
+    }
+    let is_own = |row: &&Interval| {
+        let mut frames = row.stack.into_iter().flat_map(|stack| run.recording.stack(stack));
+        row.cause == Cause::Sleep && !frames.any(|frame| is_link(run.recording.frame(frame)))
+    };
+    let rows: Vec<&Interval> = run.recording.intervals.iter().filter(is_own).collect();
+    let slept: Nanos = rows.iter().map(|row| row.duration).sum();
+    let whole: Nanos = run.recording.intervals.iter().map(|row| row.duration).sum();
+    let sleeper = rows.iter().max_by_key(|row| row.duration)?.thread;
+    if slept.share_of(whole) < MOSTLY {
+        return None;
+    }
+    let mut spans: Vec<(Time, Time)> =
+        rows.iter().map(|row| (row.start, row.start + row.duration)).collect();
+    spans.sort_unstable();
+    let within = |row: &Interval| {
+        let end = row.start + row.duration;
+        let first = spans.partition_point(|(_, to)| *to <= row.start);
+        let touched = spans[first..].iter().take_while(|(from, _)| *from < end);
+        touched.map(|(from, to)| (*to).min(end).since((*from).max(row.start))).sum::<Nanos>()
+    };
+    let others =
+        recording.intervals.iter().filter(|row| row.cause.is_cpu() && row.thread != sleeper);
+    let worked: Nanos = others.map(within).sum();
+    (worked.share_of(slept) >= MIN_WORKED).then(|| {
+        format!(
+            "{} only sleeps for {slept} of it, while other threads use a CPU for {worked}: `--metric wall` and \
+             `--metric cpu` show these.\n",
+            clean(&recording.thread_name(sleeper))
+        )
+    })
 }
 
 /// How many threads a run time has time of within a range.
@@ -226,5 +270,32 @@ mod tests {
         assert_eq!(of(&run), format!("busy time of 2 threads, 110 ms: {why}"));
         let part = of(&Filter { include: "Thread worker".to_owned(), ..run });
         assert_eq!(part, format!("10.0 ms of the busy time of 2 threads, 110 ms: {why}"));
+    }
+
+    #[test]
+    fn a_first_thread_that_only_sleeps_beside_working_ones_is_said_to() {
+        let line = |drawing: &str| {
+            let recording = culprit_model::notation::parse(drawing).unwrap();
+            let filter = load::run_filter();
+            let run = load::run_time(&recording, &filter).unwrap().unwrap();
+            sleeping_line(&run, &recording)
+        };
+        let drawn = |work: &str| {
+            format!(
+                "
+    tick 10ms
+    stack u cpu.user app!main
+    stack s blocked.sleep app!main;libc.so.6!clock_nanosleep
+    stack w cpu.user app!serve
+    stack i blocked.poll app!serve;libc.so.6!epoll_wait
+    app(10)/app(10)     usssssssssu|
+    app(10)/worker(11)  {work}i
+    root app(10)
+"
+            )
+        };
+        let said = line(&drawn("wiiwwiiwii")).expect("said");
+        assert!(said.starts_with("app (10) only sleeps for 90.0 ms of it, while other"), "{said}");
+        assert!(line(&drawn("iiiiiiiiii")).is_none(), "nobody works");
     }
 }

@@ -45,7 +45,7 @@ fn side(
             clean(tree.names().text(neighbour.name)).into_owned(),
         ]);
     }
-    let mut text = table.render(output.width());
+    let mut text = table.render(output.width_of_values());
     if side.is_empty() {
         text.push_str("  none\n");
     }

@@ -126,7 +126,7 @@ fn table(view: &DiffView, section: &Section, limit: usize, output: &Output) -> S
             clean(&row.name).into_owned(),
         ]);
     }
-    text.push_str(&table.render(output.width()));
+    text.push_str(&table.render(output.width_of_values()));
     if shown < rows.len() {
         text.push_str(&format!("{} more; `--limit 0` shows all.\n", rows.len() - shown));
     }
@@ -173,7 +173,7 @@ fn overweights(view: &DiffView, limit: usize, output: &Output) -> String {
     let title =
         "Overweight: growth of a frame and its callees; at 100 % it grows as the whole does";
     let mut text = format!("\n{}\n", output.paint().heading(title));
-    text.push_str(&table.render(output.width()));
+    text.push_str(&table.render(output.width_of_values()));
     if shown < rows.len() {
         text.push_str(&format!("{} more; `--limit 0` shows all.\n", rows.len() - shown));
     }

@@ -23,6 +23,7 @@ use culprit_record::SAMPLER_FILE_NAME;
 use super::columns::{Column, table};
 use super::cpi::Cpi;
 use super::errors::StandardErrors;
+use super::places::{FunctionPlace, FunctionPlaces};
 use super::{relative, share, value};
 use crate::output::{Align, Output, Table, bar, clean, number, percent, shares};
 
@@ -327,15 +328,27 @@ pub(crate) struct Beside<'a> {
     pub errors: Option<&'a StandardErrors>,
     /// Functions of the program's own code.
     pub called_from: Option<&'a CalledFrom>,
+    /// Files and lines of functions.
+    pub places: Option<&'a FunctionPlaces>,
+}
+
+impl Beside<'_> {
+    /// Where to look for a row: at its function of the program's own code, else at itself.
+    fn place(&self, row: &Function) -> Option<&FunctionPlace> {
+        let places = self.places?;
+        let caller = self.called_from.and_then(|callers| callers.own_code(row.id));
+        caller.map_or_else(|| places.get(&row.name), |caller| places.get(caller))
+    }
 }
 
 /// `top` as text: where threads were, the sums by cause above it, and what else is known of functions.
 pub(crate) fn top_text(
     tree: &CallTree,
-    Beside { cpi, errors, called_from }: Beside<'_>,
+    beside: Beside<'_>,
     limit: usize,
     output: &Output,
 ) -> String {
+    let Beside { cpi, errors, called_from, .. } = beside;
     let rows = functions(tree);
     let metric = tree.metric();
     let whole = tree.total();
@@ -359,6 +372,10 @@ pub(crate) fn top_text(
     if called {
         headings.push(("called from", Align::Left));
     }
+    let placed = functions[..shown].iter().any(|row| beside.place(row).is_some());
+    if placed {
+        headings.push(("at", Align::Left));
+    }
     headings.splice(4..4, cpi.map(|_| ("cpi", Align::Right)));
     if errors.is_some() {
         headings.insert(4, ("error", Align::Right));
@@ -379,6 +396,10 @@ pub(crate) fn top_text(
         if called {
             cells.push(own_code(row).map_or_else(String::new, |name| clean(name).into_owned()));
         }
+        if placed {
+            let label = beside.place(row).map(FunctionPlace::label);
+            cells.push(clean(&label.unwrap_or_default()).into_owned());
+        }
         cells.splice(4..4, cpi.map(ratio));
         if let Some(errors) = errors {
             cells.insert(4, error_text(errors.total(&row.name, row.total), row.total));
@@ -387,7 +408,7 @@ pub(crate) fn top_text(
         table.row(cells);
     }
     let mut text = summary(tree, output);
-    text.push_str(&table.render(output.width()));
+    text.push_str(&table.sharing().render(output.width_of_values()));
     if shown < functions.len() {
         text.push_str(&format!(
             "{} more functions; `--limit 0` shows all. The total is {}.\n",
@@ -420,7 +441,7 @@ pub(crate) fn columns_text(
         rows.truncate(limit);
     }
     let mut text = summary(tree, output);
-    text.push_str(&table(tree, &rows, columns).render(output.width()));
+    text.push_str(&table(tree, &rows, columns).render(output.width_of_values()));
     if rows.len() < all {
         text.push_str(&format!("{} more names; `--limit 0` shows all.\n", all - rows.len()));
     }

@@ -15,13 +15,14 @@ mod focus;
 mod functions;
 mod path;
 mod phases;
+mod places;
 mod tree;
 mod wakers;
 
 pub(crate) use activities::{
     ActivitiesView, activities_text, options as range_options, range as activity_range,
 };
-pub(crate) use basis::Basis;
+pub(crate) use basis::{Basis, sleeping_line};
 pub(crate) use butterfly::butterfly_text;
 pub(crate) use columns::Column;
 pub(crate) use cpi::Cpi;
@@ -37,7 +38,8 @@ pub(crate) use functions::{
 };
 pub(crate) use path::{PathView, function_at, path_text};
 pub(crate) use phases::{PhasesView, phases_text};
-pub(crate) use tree::tree_text;
+pub(crate) use places::FunctionPlaces;
+pub(crate) use tree::{TreeText, tree_text};
 pub(crate) use wakers::{WakerLink, WakerRow, wakers_text};
 
 use culprit_model::{Metric, Nanos};

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use culprit_engine::calls::STACK_LOST;
-use culprit_engine::causes::Causes;
+use culprit_engine::causes::{Causes, FutexWaits};
 use culprit_engine::compare::NOT_RECORDED;
 use culprit_engine::wakers::{CriticalPath, Segment};
 use culprit_model::{Cause, Nanos, Recording, StackId, ThreadId, Time};
@@ -75,8 +75,11 @@ impl PathView {
         path: &CriticalPath,
     ) -> Self {
         let mut links: Vec<PathLink> = Vec::new();
+        let mut waits = FutexWaits::new(recording);
         for segment in path.segments.iter().filter(|segment| segment.length() > Nanos::ZERO) {
-            let link = link(recording, causes, path, segment);
+            let mut link = link(recording, causes, path, segment);
+            let stack = segment.interval.and_then(|at| recording.intervals[at.index()].stack);
+            link.cause = link.cause.map(|cause| waits.cause(cause, stack));
             match links.last_mut() {
                 Some(last) if last.same_place(&link) => last.to = link.to,
                 _ => links.push(link),
@@ -162,7 +165,7 @@ pub(crate) fn path_text(view: &PathView, limit: usize, output: &Output) -> Strin
             clean(&link.function).into_owned(),
         ]);
     }
-    text.push_str(&table.render(output.width()));
+    text.push_str(&table.render(output.width_of_values()));
     if shown < sums.len() {
         text.push_str(&format!("{} more places; `--limit 0` shows all.\n", sums.len() - shown));
     }
@@ -199,7 +202,7 @@ fn links(view: &PathView, limit: usize, output: &Output) -> String {
             clean(&link.waiting.join(" < ")).into_owned(),
         ]);
     }
-    let mut text = table.render(output.width());
+    let mut text = table.render(output.width_of_values());
     let left_out = view.links.len() - longest.len();
     if left_out > 0 {
         text.push_str(&format!("{left_out} shorter links; `--limit 0` shows all.\n"));

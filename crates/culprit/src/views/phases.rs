@@ -32,7 +32,7 @@ pub(crate) fn phases_text(view: &PhasesView<'_>, limit: usize, output: &Output) 
         },
         phases.window
     ));
-    text.push_str(&summary(view, whole).render(output.width()));
+    text.push_str(&summary(view, whole).render(output.width_of_values()));
     for (phase, finding) in phases.phases.iter().zip(view.findings) {
         text.push_str(&format!(
             "\n{} from {}: {}\n",
@@ -98,7 +98,7 @@ fn places(phases: &Phases, phase: &Phase, limit: usize, output: &Output) -> Stri
         row.push(clean(&place.function).into_owned());
         table.row(row);
     }
-    let mut text = table.render(output.width());
+    let mut text = table.render(output.width_of_values());
     let left_out = phase.places.len() - shown;
     if left_out > 0 {
         text.push_str(&format!("{left_out} more places; `--limit 0` shows all.\n"));

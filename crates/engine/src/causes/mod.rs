@@ -5,10 +5,12 @@
 //! unknown wait is called [`Cause::Other`](culprit_model::Cause::Other) and keeps its stack.
 
 mod classify;
+mod futex;
 mod observed;
 mod rules;
 
 pub use classify::{Causes, KERNEL_MODULE, Verdict};
+pub use futex::FutexWaits;
 pub use observed::observed;
 pub use rules::{Context, Rule, Strength, rules};
 

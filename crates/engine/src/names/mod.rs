@@ -11,6 +11,7 @@
 //! assert!(library("___pthread_mutex_lock", Families::NONE).has(Family::Mutex));
 //! ```
 
+mod compiled;
 mod families;
 mod file;
 mod pattern;
@@ -20,6 +21,7 @@ use std::sync::LazyLock;
 
 use culprit_model::java_method;
 
+pub use compiled::{is_compiled_at_run_time, known_as};
 pub use families::{Families, Family};
 pub use pattern::source_name;
 pub use pattern_set::{PatternId, PatternSet};

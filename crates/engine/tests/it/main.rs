@@ -30,6 +30,7 @@ The leaf of every wall-clock stack is one of these words. A thread that was push
 - **Leaf** rows are for threads that did not wait at all: only the scheduler was called from there.
 - **Under** needs a caller of the kind named: changing the memory map, or serving a page fault.
 - A wait that no row knows is `blocked.other` and keeps its stack.
+- **In a futex** wait locks, conditions, joins, idle threads of pools and some sleeps. Intervals have `blocked.lock` for all of them. Views show `blocked.sleep` where a library's function on the stack says that it is a sleep.
 
 Where kernel stacks are not allowed, `/proc/PID/task/TID/wchan` is looked up in the same table; then the system call and the kind of file behind its first argument decide.
 ";

@@ -1,11 +1,9 @@
 //! What the names of functions and modules tell of each frame, looked up once.
 
-use culprit_engine::names::{self, Families, Family};
+use culprit_engine::names::{self, Families, Family, known_as};
 use culprit_engine::own::{CodeOrigin, script_origin};
 use culprit_model::{FrameId, Module, Recording};
 use rustc_hash::FxHashMap;
-
-use super::compiled::known_as;
 
 /// What one frame's name tells.
 #[derive(Debug, Clone, Copy, Default)]

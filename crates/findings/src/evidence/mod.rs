@@ -8,7 +8,6 @@
 
 pub(crate) mod chain;
 pub(crate) mod chores;
-pub(crate) mod compiled;
 mod counters;
 mod doing;
 mod facts;

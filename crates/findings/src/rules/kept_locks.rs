@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use culprit_model::{Cause, Interval, Nanos, StackId, Text, ThreadId, Time};
 
 use super::lock_contention::{self, DOC};
-use crate::evidence::{Evidence, Family, Relation, Segment};
+use crate::evidence::{Evidence, Family, Relation, Segment, SegmentId};
 use crate::rule::{COST, Claim, PERCENT, Site};
 use crate::tally::{self, Tally};
 
@@ -44,18 +44,26 @@ pub(super) fn find(evidence: &Evidence<'_>) -> Vec<Claim> {
     if waits.0.is_empty() {
         return Vec::new();
     }
-    // Where the path goes through waits for the lock, the rule itself reports them.
-    let on_path = lock_contention::waits(evidence, &evidence.depending_on(Relation::Lock));
-    let on_path = on_path.into_iter().map(|wait| evidence.interval(wait).stack);
-    let on_path: BTreeSet<Text> = on_path.map(|stack| function(evidence, stack)).collect();
-    let all: Vec<_> = evidence.chain.iter().map(|(id, _)| id).collect();
-    let places = tally::by(evidence, &all, |segment| {
+    // Where the path goes through waits for a lock, the rule itself reports them.
+    let on_path = evidence.depending_on(Relation::Lock);
+    let waiting = tally::by(evidence, &on_path, |segment| {
+        let wait = evidence.interval(evidence.dependent_wait(segment)?);
+        Some(function(evidence, wait.stack))
+    });
+    let waited: BTreeMap<Text, Nanos> =
+        waiting.into_iter().map(|place| (place.key, place.total)).collect();
+    let on_path: BTreeSet<SegmentId> = on_path.into_iter().collect();
+    let beside = evidence.chain.iter().map(|(id, _)| id).filter(|id| !on_path.contains(id));
+    let beside: Vec<SegmentId> = beside.collect();
+    let places = tally::by(evidence, &beside, |segment| {
         let kept = waits.kept(evidence, segment)?;
         let program = evidence.recording.process(evidence.process(kept.holder)).name.clone();
         Some((program, function(evidence, kept.slow.stack), function(evidence, kept.waits.stack)))
     });
-    let beside = places.into_iter().filter(|place| !on_path.contains(&place.key.2));
-    beside.filter_map(|place| told(evidence, &waits, place)).collect()
+    // Who takes turns with a lock is on the path for one turn and beside it for the next: that is told once.
+    let is_most =
+        |place: &Tally<Key>| waited.get(&place.key.2).is_none_or(|on_path| place.total > *on_path);
+    places.into_iter().filter(is_most).filter_map(|place| told(evidence, &waits, place)).collect()
 }
 
 /// Long waits for locks, by the thread that has the lock, in the order of their starts: each with the latest end
@@ -100,14 +108,69 @@ impl<'a> Waits<'a> {
         let slow = |row: &&Interval| {
             matches!(
                 row.cause,
-                Cause::Net | Cause::Poll | Cause::Sleep | Cause::Child | Cause::Disk
+                Cause::Net | Cause::Poll | Cause::Sleep | Cause::Child | Cause::Disk | Cause::Fsync
             )
         };
         [own].into_iter().chain(around).filter(slow).find_map(|slow| {
-            let waits = self.at(slow.thread, segment.start)?;
-            Some(Kept { holder: slow.thread, slow, waits })
+            // Others come to the lock while it is held: from the middle on, it is theirs for the larger part.
+            let waits = self.at(slow.thread, segment.start + Nanos(segment.length.0 / 2))?;
+            let held = !takes_lock(evidence, slow, waits.start + waits.duration);
+            held.then_some(Kept { holder: slow.thread, slow, waits })
         })
     }
+}
+
+/// The threads of one process; none where they are of several.
+fn of_one_process(evidence: &Evidence<'_>, threads: &[(ThreadId, Nanos)]) -> Option<String> {
+    let (first, _) = threads.first()?;
+    let process = evidence.process(*first);
+    let same = threads.iter().all(|(thread, _)| evidence.process(*thread) == process);
+    same.then(|| tally::named_by_time(evidence, threads.iter().copied()))
+}
+
+/// The threads that a title names, with the time that each stands for.
+fn threads<'a>(
+    evidence: &Evidence<'a>,
+    waits: &Waits<'a>,
+    segments: &[SegmentId],
+    thread: impl Fn(&Kept<'a>) -> ThreadId,
+) -> Vec<(ThreadId, Nanos)> {
+    let found = segments.iter().map(|id| evidence.chain.segment(*id));
+    found.filter_map(|at| Some((thread(&waits.kept(evidence, at)?), at.length))).collect()
+}
+
+/// Who has the lock: the thread, or the program where several threads or processes have it by turns.
+fn holder<'a>(
+    evidence: &Evidence<'a>,
+    waits: &Waits<'a>,
+    segments: &[SegmentId],
+    program: &Text,
+) -> String {
+    let holders = threads(evidence, waits, segments, |kept| kept.holder);
+    let one = holders.first().filter(|(first, _)| holders.iter().all(|(other, _)| other == first));
+    one.map_or_else(|| program.to_string(), |(thread, _)| evidence.recording.thread_name(*thread))
+}
+
+/// Who waits for it.
+fn waiters<'a>(evidence: &Evidence<'a>, waits: &Waits<'a>, segments: &[SegmentId]) -> String {
+    let waiters = threads(evidence, waits, segments, |kept| kept.waits.thread);
+    match of_one_process(evidence, &waiters) {
+        Some(one) if waiters.iter().all(|(thread, _)| *thread == waiters[0].0) => {
+            format!("{one} waits")
+        }
+        Some(several) => format!("{several} wait"),
+        None => "others wait".to_owned(),
+    }
+}
+
+/// Whether a thread waits for a lock itself between a slow wait of it and the time at which it lets others go on: it
+/// may have had the lock only since then.
+fn takes_lock(evidence: &Evidence<'_>, slow: &Interval, until: Time) -> bool {
+    let rows = &evidence.recording.intervals[evidence.lives.rows(slow.thread)];
+    let after = rows.partition_point(|row| row.start <= slow.start);
+    let meanwhile = rows[after..].iter().take_while(|row| row.start < until);
+    let mut locks = meanwhile.filter(|row| row.cause == Cause::Lock);
+    locks.any(|row| Relation::of(evidence, row, row.waker, false) == Relation::Lock)
 }
 
 fn function(evidence: &Evidence<'_>, stack: Option<StackId>) -> Text {
@@ -120,8 +183,10 @@ fn told(evidence: &Evidence<'_>, waits: &Waits<'_>, place: Tally<Key>) -> Option
     let kept = waits.kept(evidence, evidence.chain.segment(*longest))?;
     let whole = evidence.chain.whole;
     let title = format!(
-        "{program} keeps a lock while it waits in `{slow}` for {COST} of {whole} ({PERCENT}); others wait for the \
-         lock in `{waiting}`"
+        "{} keeps a lock while it waits in `{slow}` for {COST} of {whole} ({PERCENT}); {} for the lock in \
+         `{waiting}`",
+        holder(evidence, &waits, &segments, &program),
+        waiters(evidence, &waits, &segments),
     );
     let of_file = evidence.stacks.in_family(kept.waits.stack, Family::FileLock);
     let (why, fix) = if of_file { OF_FILE } else { ("", "") };
@@ -184,6 +249,61 @@ mod tests {
             found.fix
         );
         assert!(found.cost.0 >= 800_000_000, "{}", found.cost);
+    }
+
+    /// A thread that sleeps or flushes with the lock of another one, which nobody waits for but at the end.
+    fn held_over(slow: (Cause, &str, End), waits_again: bool) -> Recording {
+        const LOCK: &str = "clone3;ask;libc.so.6!pthread_mutex_lock;k:futex_do_wait";
+        const AGAIN: &str = "clone3;work;libc.so.6!pthread_mutex_lock;k:futex_do_wait";
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        let process = scene.recording.thread(main).process;
+        let (holder, asker) =
+            (scene.thread(process, "holder", 0), scene.thread(process, "asker", 0));
+        let third = scene.thread(process, "third", 0);
+        for _ in 0..5 {
+            scene.wait(holder, 80, slow.0, slow.1, slow.2);
+            match waits_again {
+                true => scene.wait(holder, 10, Cause::Lock, AGAIN, End::By(third)),
+                false => scene.run(holder, 10, Cause::CpuUser, "clone3;work"),
+            };
+            scene.run(third, 90, Cause::CpuUser, "clone3;third");
+            scene.run(asker, 10, Cause::CpuUser, "clone3;ask");
+            scene.wait(asker, 80, Cause::Lock, LOCK, End::By(holder));
+            scene.run(holder, 10, Cause::CpuUser, "clone3;work");
+            scene.run(asker, 10, Cause::CpuUser, "clone3;ask");
+            scene.run(third, 10, Cause::CpuUser, "clone3;third");
+        }
+        let join = "main;libc.so.6!__pthread_clockjoin_ex;k:futex_do_wait";
+        scene.wait(main, 500, Cause::Lock, join, End::By(holder));
+        scene.done()
+    }
+
+    const NAP: &str = "clone3;work;call_backend;libc.so.6!clock_nanosleep;k:do_nanosleep";
+    const SAVE: &str = "clone3;work;save_rows;libc.so.6!fdatasync;k:do_fsync";
+
+    #[test]
+    fn a_thread_that_the_run_joins_and_that_sleeps_or_flushes_with_a_lock_is_its_holder() {
+        for (slow, function) in [
+            ((Cause::Sleep, NAP, End::Timer), "call_backend"),
+            ((Cause::Fsync, SAVE, End::Disk), "save_rows"),
+        ] {
+            let found = first(&held_over(slow, false), "lock-contention").expect("found");
+            let begin =
+                format!("holder (1001) keeps a lock while it waits in `program!{function}` for ");
+            let end = "; asker (1002) waits for the lock in `program!ask`";
+            let title = &found.title;
+            assert!(title.starts_with(&begin) && title.ends_with(end), "{title}");
+            // The asker comes to the lock 10 ms after the holder has it.
+            assert!(found.cost.0 >= 350_000_000, "{}", found.cost);
+        }
+    }
+
+    #[test]
+    fn who_waits_for_a_lock_after_its_pause_may_not_have_had_one_before() {
+        let recording = held_over((Cause::Sleep, NAP, End::Timer), true);
+        let found = first(&recording, "lock-contention");
+        assert!(found.is_none_or(|found| !found.title.contains("call_backend")));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Cause, Nanos, ProcessId, Severity};
+use culprit_model::{Cause, Nanos, ProcessId, Severity, Time};
 
 use crate::doubt::MOST_APART;
 use crate::evidence::{Evidence, SegmentId};
@@ -15,6 +15,10 @@ pub(crate) struct RunQueue;
 
 /// Share of the measured time from which waiting for a CPU is listed.
 const MIN_QUEUED: f64 = 0.05;
+
+/// Share of the CPUs that recorded threads must use for the program itself to be why others of its threads wait.
+/// At half, as much of the wait is for others' programs.
+const OWN_CPUS: f64 = 0.5;
 
 /// How many users of the CPUs are listed.
 const MAX_USERS: usize = 3;
@@ -48,6 +52,14 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             unit: "share",
             reason: "Every wakeup costs some us of run queue, on an idle machine too. A program \
                      that switches often collects a few per cent.",
+            source: "definition",
+        },
+        Threshold {
+            what: "share of the CPUs that recorded threads use meanwhile, below which other programs are named",
+            value: OWN_CPUS,
+            unit: "share",
+            reason: "Threads that are ready use no CPU. Below half, most of the wait is for programs outside the \
+                     recording, and fewer threads would wait as long.",
             source: "definition",
         },
         Threshold {
@@ -114,8 +126,9 @@ fn of_others(evidence: &Evidence<'_>, segments: Vec<SegmentId>) -> Option<Claim>
     }
     let (cpus, whole) = (evidence.recording.meta.cpus, evidence.chain.whole);
     let working = working(evidence, &segments);
-    // Otherwise programs outside the recording use the CPUs.
-    let own = working > f64::from(cpus);
+    let running = running(evidence, &segments);
+    // Threads that are ready as well use no CPU: whoever runs meanwhile does.
+    let own = working > f64::from(cpus) && running >= OWN_CPUS * f64::from(cpus);
     let claim = if own {
         let title = format!(
             "threads wait {COST} of {whole} for a CPU: on average {working:.1} threads want to run on \
@@ -127,9 +140,17 @@ fn of_others(evidence: &Evidence<'_>, segments: Vec<SegmentId>) -> Option<Claim>
         let title = format!(
             "threads wait {COST} of {whole} for a CPU that programs outside the recording use"
         );
+        let wanting = if working > f64::from(cpus) {
+            format!(
+                "On average {working:.1} recorded threads want to run, and {running:.1} of {cpus} CPUs run them."
+            )
+        } else {
+            format!(
+                "On average {working:.1} recorded threads want to run: too few to fill {cpus} CPUs."
+            )
+        };
         let why = format!(
-            "On average {working:.1} recorded threads want to run: too few to fill {cpus} CPUs. Other \
-             programs on this machine use them, or this program may not use all of them."
+            "{wanting} Other programs on this machine use the CPUs, or this program may not use all of them."
         );
         let fix = "Find the other programs with `culprit record --all` (or `--cgroup`). Move them, or \
                    give this program a higher weight (nice, cpu.weight) or CPUs of its own.";
@@ -138,8 +159,32 @@ fn of_others(evidence: &Evidence<'_>, segments: Vec<SegmentId>) -> Option<Claim>
     let claim = claim
         .sure(0.9)
         .fact("mean number of threads that wanted to run", working, "count")
+        .fact("mean number of CPUs that ran recorded threads", running, "count")
         .fact("CPUs", f64::from(cpus), "count");
     Some(Claim { listed_from: MIN_QUEUED, ..claim })
+}
+
+/// How many CPUs ran recorded threads, on average over the segments. Segments of several threads can be of the
+/// same time, which then counts for each.
+fn running(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
+    let mut on_cpu: Vec<(Time, Time)> = Vec::new();
+    for row in evidence.recording.intervals.iter().filter(|row| row.cause.is_cpu()) {
+        on_cpu.push((row.start, row.start + row.duration));
+    }
+    on_cpu.sort_unstable();
+    let longest = on_cpu.iter().map(|(from, to)| to.since(*from)).max().unwrap_or_default();
+    let mut ran = 0.0;
+    for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
+        let end = segment.start + segment.length;
+        // Rows are in the order of their starts: none that began longer before can reach the segment.
+        let earliest = Time(segment.start.0.saturating_sub(longest.0));
+        let first = on_cpu.partition_point(|(from, _)| *from < earliest);
+        let within = on_cpu[first..].iter().take_while(|(from, _)| *from < end);
+        let shared = within.map(|(from, to)| (*to).min(end).since((*from).max(segment.start)));
+        ran += shared.map(Nanos::seconds).sum::<f64>();
+    }
+    let total = evidence.total(segments).seconds();
+    if total > 0.0 { ran / total } else { 0.0 }
 }
 
 /// How many recorded threads worked or wanted to, on average over the segments.
@@ -257,6 +302,24 @@ mod tests {
         let crowd = first(&crowd(600), "run-queue").expect("found");
         let fix = crowd.fix.join(" ");
         assert!(fix.contains("fewer threads") && !fix.contains("--all"), "{crowd:?}");
+    }
+
+    #[test]
+    fn many_ready_threads_on_a_machine_that_others_fill_are_not_told_to_be_fewer() {
+        let mut scene = Scene::default();
+        let main = scene.program("program", None, 0);
+        let process = scene.recording.thread(main).process;
+        for nth in 0..4 {
+            let other = scene.thread(process, &format!("worker{nth}"), 0);
+            scene.run(other, 40, Cause::CpuUser, "clone3;work");
+            scene.run(other, 960, Cause::Runnable, "clone3;work;k:irqentry_exit_to_user_mode");
+        }
+        scene.run(main, 40, Cause::CpuUser, "main;work");
+        scene.run(main, 960, Cause::Runnable, "main;work;k:irqentry_exit_to_user_mode");
+        let found = first(&scene.done(), "run-queue").expect("found");
+        assert!(found.title.ends_with("that programs outside the recording use"), "{found:?}");
+        assert!(found.why.starts_with("On average 5.0 recorded threads want to run"), "{found:?}");
+        assert!(!found.fix.join(" ").contains("fewer threads"), "{found:?}");
     }
 
     #[test]

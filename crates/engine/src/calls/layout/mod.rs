@@ -32,6 +32,7 @@ use super::index::{NONE, RawName, RowKind, STACK_LOST};
 use super::rows::{Rows, Weights};
 use super::trie::{RawNames, Trie};
 use crate::activities::Owners;
+use crate::causes::FutexWaits;
 
 /// Nodes and rows of an index.
 pub(super) struct Layout {
@@ -61,6 +62,7 @@ impl Layout {
         let lost = names.text(STACK_LOST, false);
         let causes = Cause::ALL.iter().map(|cause| names.text(cause.word(), false)).collect();
         let faults = &recording.faults;
+        FutexWaits::new(recording).show(&mut intervals);
         let mut places = [
             stacks(std::mem::take(&mut intervals.stack)),
             faults.iter().map(|row| row.stack.map_or(NONE, |stack| stack.0)).collect(),

@@ -25,8 +25,8 @@ use culprit_engine::own::CodeOrigin;
 use culprit_model::{FrameId, Interval, ModuleId, Nanos, Recording, StackId};
 
 use super::chain::{Chain, SegmentId};
-use super::compiled::is_compiled_at_run_time;
 use super::known::{Known, KnownFrames};
+use culprit_engine::names::is_compiled_at_run_time;
 use words::worded;
 
 /// What library code works at.

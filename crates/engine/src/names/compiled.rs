@@ -10,7 +10,8 @@ use std::borrow::Cow;
 use culprit_model::{Frame, Module};
 
 /// Whether a frame's module is its own source file.
-pub(crate) fn is_compiled_at_run_time(frame: &Frame, module: Option<&Module>) -> bool {
+#[must_use]
+pub fn is_compiled_at_run_time(frame: &Frame, module: Option<&Module>) -> bool {
     let (Some(file), Some(module)) = (frame.file.as_deref(), module) else { return false };
     let base = file.rsplit('/').next().unwrap_or(file).trim_matches(['[', ']']);
     let name = module.name.as_str();
@@ -18,10 +19,8 @@ pub(crate) fn is_compiled_at_run_time(frame: &Frame, module: Option<&Module>) ->
 }
 
 /// Function and module as the tables of functions know them.
-pub(crate) fn known_as<'a>(
-    frame: &'a Frame,
-    module: Option<&'a Module>,
-) -> (Cow<'a, str>, &'a str) {
+#[must_use]
+pub fn known_as<'a>(frame: &'a Frame, module: Option<&'a Module>) -> (Cow<'a, str>, &'a str) {
     let function = frame.function.as_str();
     if is_compiled_at_run_time(frame, module) {
         let file = frame.file.as_deref().unwrap_or_default();
