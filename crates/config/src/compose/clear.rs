@@ -155,6 +155,9 @@ fn remove(
     file: &str,
     (why, keeps_group): (&str, bool),
 ) -> bool {
+    // With its group gone, a variable that was taken away before keeps none.
+    let earlier = layer.removed.iter_mut().filter(|one| is_meant(&one.entry));
+    earlier.for_each(|one| one.keeps_group &= keeps_group);
     let contents = &mut layer.held.1;
     let empty = contents.empties.extract_if(.., |entry| is_meant(entry)).count();
     let taken: Vec<Entry> = contents.entries.extract_if(.., |entry| is_meant(entry)).collect();

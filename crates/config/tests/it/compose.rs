@@ -480,3 +480,23 @@ fn a_name_without_a_value_that_another_scope_takes_is_filled_there() {
     let shell = effective(&inspected("compose", &files, &[("A", "outer")]));
     assert!(shell.iter().any(|one| one.starts_with("u.A=outer")), "{shell:?}");
 }
+
+/// As compose-go 2.16 resolves it: the replaced group is one mapping again, from which a name can be removed.
+#[test]
+fn a_group_that_is_replaced_is_one_mapping_again() {
+    let base = "services:\n  one:\n    image: x\n    environment: {D: d}\n";
+    let compose = "services:\n  t:\n    extends: {file: base.yaml, service: one}\n    \
+                   environment: {B: b, D: !reset null}\n";
+    let change = "services:\n  t:\n    environment: !override {B: x, C: c}\n";
+    let third = "services:\n  t:\n    environment: {C: !reset null}\n";
+    let files = [
+        ("base.yaml", base),
+        ("compose.yaml", compose),
+        ("compose.override.yaml", change),
+        ("third.yaml", third),
+    ];
+    let all = ("COMPOSE_FILE", "compose.yaml:compose.override.yaml:third.yaml");
+    let values = effective(&inspected("compose", &files, &[all]));
+    let of_service: Vec<&String> = values.iter().filter(|one| one.starts_with("t.")).collect();
+    assert_eq!(of_service, ["t.B=x < compose.override.yaml:3"]);
+}
