@@ -185,8 +185,8 @@ fn told(evidence: &Evidence<'_>, waits: &Waits<'_>, place: Tally<Key>) -> Option
     let title = format!(
         "{} keeps a lock while it waits in `{slow}` for {COST} of {whole} ({PERCENT}); {} for the lock in \
          `{waiting}`",
-        holder(evidence, &waits, &segments, &program),
-        waiters(evidence, &waits, &segments),
+        holder(evidence, waits, &segments, &program),
+        waiters(evidence, waits, &segments),
     );
     let of_file = evidence.stacks.in_family(kept.waits.stack, Family::FileLock);
     let (why, fix) = if of_file { OF_FILE } else { ("", "") };
