@@ -85,7 +85,7 @@ pub const RUNTIMES: &[Runtime] = &[
                 // `DumpPerfMapAtExit` exists since JDK 17; an older JVM would not start without this.
                 "-XX:+IgnoreUnrecognizedVMOptions",
                 "-XX:+UnlockDiagnosticVMOptions",
-                // Not `PreserveFramePointer`, which costs some 2 %: each method's frame has its size in the JVM's memory.
+                "-XX:+PreserveFramePointer",
                 // Compiled code has a line for each instruction, not only where it can stop.
                 "-XX:+DebugNonSafepoints",
                 "-XX:+DumpPerfMapAtExit",
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn an_option_is_about_the_same_switched_on_or_off() {
         for (one, other) in [
-            ("-XX:+DebugNonSafepoints", "-XX:-DebugNonSafepoints"),
+            ("-XX:+PreserveFramePointer", "-XX:-PreserveFramePointer"),
             ("--perf-basic-prof", "--no-perf-basic-prof"),
             ("--perf-basic-prof", "--perf-basic-prof=true"),
             ("--perf-basic-prof", "--perf_basic_prof"),

@@ -119,7 +119,7 @@ fn wait_for_work(pid: Pid) {
 #[test]
 fn methods_of_a_command_have_file_and_line() {
     with_jvms("methods of a command", |java, classes| {
-        let argv = [java, "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-cp"];
+        let argv = [java, "-XX:+UnlockDiagnosticVMOptions", "-XX:+PreserveFramePointer", "-cp"];
         let argv = [&argv[..], &[classes, "Orders", "1000"]].concat();
         let recording = record_until("java", &argv, wait_for_work).recording;
         if stands_on("methods of a command", &recording, Rung::KernelStacks) {
