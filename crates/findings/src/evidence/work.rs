@@ -123,6 +123,11 @@ impl Deref for WorkOfAll<'_> {
 }
 
 impl Work {
+    /// What recorded threads do on CPUs.
+    pub(crate) fn on_cpus(recording: &Recording) -> Self {
+        Self::of(&recording.intervals, |i| i.cause.is_cpu())
+    }
+
     /// The work of one process's threads, and what they would have done had no lock kept them
     /// out.
     pub(crate) fn wanted_by(

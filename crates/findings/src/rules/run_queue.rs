@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use culprit_model::{Cause, Nanos, ProcessId, Severity, Time};
+use culprit_model::{Cause, Nanos, ProcessId, Severity};
 
 use crate::doubt::MOST_APART;
-use crate::evidence::{Evidence, SegmentId};
+use crate::evidence::{Evidence, SegmentId, Work};
 use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Specificity, Threshold, fact};
 use crate::settle::severity_of;
 use crate::tally;
@@ -126,7 +126,7 @@ fn of_others(evidence: &Evidence<'_>, segments: Vec<SegmentId>) -> Option<Claim>
     }
     let (cpus, whole) = (evidence.recording.meta.cpus, evidence.chain.whole);
     let working = working(evidence, &segments);
-    let running = running(evidence, &segments);
+    let running = mean_count(evidence, &Work::on_cpus(evidence.recording), &segments);
     // Threads that are ready as well use no CPU: whoever runs meanwhile does.
     let own = working > f64::from(cpus) && running >= OWN_CPUS * f64::from(cpus);
     let claim = if own {
@@ -164,35 +164,18 @@ fn of_others(evidence: &Evidence<'_>, segments: Vec<SegmentId>) -> Option<Claim>
     Some(Claim { listed_from: MIN_QUEUED, ..claim })
 }
 
-/// How many CPUs ran recorded threads, on average over the segments. Segments of several threads can be of the
-/// same time, which then counts for each.
-fn running(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
-    let mut on_cpu: Vec<(Time, Time)> = Vec::new();
-    for row in evidence.recording.intervals.iter().filter(|row| row.cause.is_cpu()) {
-        on_cpu.push((row.start, row.start + row.duration));
-    }
-    on_cpu.sort_unstable();
-    let longest = on_cpu.iter().map(|(from, to)| to.since(*from)).max().unwrap_or_default();
-    let mut ran = 0.0;
-    for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
-        let end = segment.start + segment.length;
-        // Rows are in the order of their starts: none that began longer before can reach the segment.
-        let earliest = Time(segment.start.0.saturating_sub(longest.0));
-        let first = on_cpu.partition_point(|(from, _)| *from < earliest);
-        let within = on_cpu[first..].iter().take_while(|(from, _)| *from < end);
-        let shared = within.map(|(from, to)| (*to).min(end).since((*from).max(segment.start)));
-        ran += shared.map(Nanos::seconds).sum::<f64>();
-    }
-    let total = evidence.total(segments).seconds();
-    if total > 0.0 { ran / total } else { 0.0 }
-}
-
 /// How many recorded threads worked or wanted to, on average over the segments.
 fn working(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
+    mean_count(evidence, &evidence.work, segments)
+}
+
+/// How many threads a work counts, on average over the segments. Segments of several threads can be of the same
+/// time, which then counts for each.
+fn mean_count(evidence: &Evidence<'_>, work: &Work, segments: &[SegmentId]) -> f64 {
     let mut weighted = 0.0;
     for segment in segments.iter().map(|s| evidence.chain.segment(*s)) {
         let end = segment.start + segment.length;
-        for piece in evidence.work.between(segment.start, end) {
+        for piece in work.between(segment.start, end) {
             let shared = piece.to.min(end).since(piece.from.max(segment.start));
             weighted += shared.seconds() * f64::from(piece.count);
         }
