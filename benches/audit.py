@@ -48,6 +48,54 @@ db.execute(sql).fetchall()
 print(cpu() - before)
 """
 
+# What an import makes, as far as DuckDB can make it of the same JSON in one statement a table: the columns of the
+# store, without keys instead of GUIDs, versions, sums by path and by day, and without a look at long values.
+PEER_IMPORT = r'''
+import duckdb, os, resource, sys
+raw, out = sys.argv[1:]
+os.makedirs(out, exist_ok=True)
+db = duckdb.connect()
+db.execute("SET enable_progress_bar = false")
+columns = {
+    "Interactions": ["InteractionId", "LastModified", "ContactId", "StartDateTime", "EndDateTime", "Initiator",
+                     "DeviceProfileId", "ChannelId", "CampaignId", "UserAgent", "EngagementValue", "Events", "ShardKey"],
+    "InteractionFacets": ["InteractionId", "FacetKey", "LastModified", "FacetData", "ShardKey"],
+    "Contacts": ["ContactId", "LastModified", "Created", "ConcurrencyToken", "ShardKey"],
+    "ContactFacets": ["ContactId", "FacetKey", "LastModified", "FacetData", "ShardKey"],
+    "ContactIdentifiers": ["ContactId", "IdentifierType", "ShardKey"],
+}
+for table, names in columns.items():
+    typed = ", ".join(f"{name}: 'VARCHAR'" for name in names)
+    db.execute(f"CREATE VIEW {table} AS SELECT * FROM read_json('{raw}/**/{table}.ndjson', "
+               f"format = 'newline_delimited', columns = {{{typed}}}, maximum_object_size = 268435456)")
+facets = lambda kind: (
+    f"SELECT {kind}Id::UUID, FacetKey, LastModified::TIMESTAMP, ShardKey, length(FacetData), strlen(FacetData), "
+    f"json_valid(FacetData) FROM {kind}Facets")
+tables = {
+    "interactions": """SELECT InteractionId::UUID, ContactId::UUID, LastModified::TIMESTAMP, StartDateTime::TIMESTAMP,
+        EndDateTime::TIMESTAMP, Initiator, DeviceProfileId, ChannelId, CampaignId, UserAgent, EngagementValue::INT, ShardKey,
+        strlen(Events),
+        len(list_filter(json_extract_string(Events, '$[*]."@odata.type"'), lambda kind: ends_with(kind, 'PageViewEvent')))
+        FROM Interactions""",
+    "events": """SELECT InteractionId::UUID, e->>'@odata.type', e->>'DefinitionId', e->>'Timestamp', e->>'Url', e->>'ItemId',
+        e->>'ItemLanguage', e->>'Duration', strlen(e::VARCHAR) FROM
+        (SELECT InteractionId, unnest(json_extract(Events, '$[*]')) AS e FROM Interactions)""",
+    "interaction_facets": facets("Interaction"),
+    "contact_facets": facets("Contact"),
+    "places": """SELECT InteractionId::UUID, f->>'Country', f->>'Region', f->>'City', f->>'PostalCode', f->>'IpAddress',
+        f->>'Latitude', f->>'Longitude', f->>'BusinessName' FROM
+        (SELECT InteractionId, FacetData::JSON AS f FROM InteractionFacets WHERE FacetKey = 'IpInfo')""",
+    "contacts": """SELECT c.*, i.identifiers, i.known FROM Contacts c LEFT JOIN
+        (SELECT ContactId, count(*) AS identifiers, bool_or(IdentifierType IN ('1', 'Known')) AS known
+        FROM ContactIdentifiers GROUP BY ContactId) i USING (ContactId)""",
+}
+cpu = lambda: sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+before = cpu()
+for table, sql in tables.items():
+    db.execute(f"COPY ({sql}) TO '{out}/{table}.parquet' (FORMAT parquet, COMPRESSION zstd)").fetchall()
+print(cpu() - before)
+'''
+
 PAGES = ("len(list_filter(json_extract_string(Events, '$[*].\"@odata.type\"'), "
          "lambda kind: ends_with(kind, 'PageViewEvent')))")
 
@@ -159,6 +207,14 @@ def imports(program, folder, form, source, costs, name=None):
     return json.loads(out)["counts"]
 
 
+def peer_imports(raw, folder, costs):
+    """DuckDB writes the tables of a store from the JSON."""
+    out = os.path.join(folder, "store-duckdb")
+    shutil.rmtree(out, ignore_errors=True)
+    wall, _, memory, cpu = measured([sys.executable, "-c", PEER_IMPORT, raw, out])
+    costs.add(wall, float(cpu), memory)
+
+
 def tell_import(folder, form, source, costs, counts):
     """Prints what imports of a source took."""
     read = size(source) if os.path.isdir(source) else os.path.getsize(source)
@@ -226,7 +282,7 @@ def run(options, folder):
         measured([options.program, *make])
     raw = os.path.join(sample, "xdb-json")
     sources = {"xdb-json": raw, "accesslog": os.path.join(sample, "access.log")}
-    part, of_part = part_of(raw, folder), Costs()
+    part, of_part, by_peer = part_of(raw, folder), Costs(), Costs()
     peer = importlib.util.find_spec("duckdb") is not None
     imported = {form: Costs() for form in sources}
     own, asked, counts = {}, {}, {}
@@ -237,6 +293,8 @@ def run(options, folder):
                 counts[form] = imports(options.program, folder, form, source, imported[form])
         if options.only != "questions":
             imports(options.program, folder, "xdb-json", part, of_part, "store-part")
+            if peer:
+                peer_imports(raw, folder, by_peer)
         for name, command, *texts in QUESTIONS if options.only != "import" else []:
             command = [options.program, "audit", command[0], store, *command[1:], "--json", "--quiet"]
             own.setdefault(name, Costs()).add(*measured(command)[:3])
@@ -254,6 +312,10 @@ def run(options, folder):
             whole = statistics.median(a / b for a, b in zip(json_cost.cpu, costs.cpu))
             print(f"    its core, asked by DuckDB of the JSON: {json_cost}; of the store: {store_cost}: "
                   f"x {statistics.median(ratios):.0f}; the JSON takes x {whole:.1f} of the whole report")
+    if by_peer.cpu:
+        ratios = [a / b for a, b in zip(imported["xdb-json"].cpu, by_peer.cpu)]
+        print(f"DuckDB writes the tables of a store, without sums: {by_peer}; our import with them takes "
+              f"x {statistics.median(ratios):.2f} of that.")
     if peer and imported["xdb-json"].cpu and asked:
         once = [statistics.median(costs.cpu) for (_, where), costs in asked.items() if where == "raw"]
         ours = statistics.median(imported["xdb-json"].cpu)

@@ -39,6 +39,8 @@ pub struct DiffTotals {
     pub contacts: u64,
     /// Days; none for a whole store.
     pub days: Option<u64>,
+    /// True when a source can say that a visit has reached a goal: no log does.
+    pub knows_goals: bool,
 }
 
 /// Interactions of one user agent or place on both sides.
@@ -135,7 +137,11 @@ impl DiffSide<'_> {
 }
 
 fn totals(side: &DiffSide<'_>) -> Result<DiffTotals, AuditError> {
-    let mut totals = DiffTotals { days: side.days.map(Days::count), ..DiffTotals::default() };
+    let mut totals = DiffTotals {
+        days: side.days.map(Days::count),
+        knows_goals: side.store.knows_goals()?,
+        ..DiffTotals::default()
+    };
     for row in side.store.ask("diff_totals", &side.parameters())?.rows {
         let cells = Cells(&row);
         let sums = ImpactSums {

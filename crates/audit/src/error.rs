@@ -41,6 +41,12 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// The bytes of a file are not those that were written.
+    #[error("cannot read `{}`: it is damaged: its bytes are not those that were written", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+    },
     /// A table of the store is damaged.
     #[error("cannot read `{}`: {source}", path.display())]
     Table {

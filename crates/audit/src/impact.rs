@@ -54,6 +54,8 @@ pub struct ImpactReport {
     pub facets_after: u64,
     /// By day, the earliest first.
     pub days: Vec<ImpactDay>,
+    /// True when a source can say that a visit has reached a goal: no log does.
+    pub knows_goals: bool,
 }
 
 impl ImpactSums {
@@ -69,10 +71,10 @@ impl ImpactSums {
         share(self.single, self.visits)
     }
 
-    /// The share of interactions with a goal or an outcome.
+    /// The share of interactions with a goal or an outcome; none where no source knows of goals.
     #[must_use]
-    pub fn conversion(&self) -> f64 {
-        share(self.converted, self.visits)
+    pub fn conversion(&self, knows_goals: bool) -> Option<f64> {
+        knows_goals.then(|| share(self.converted, self.visits))
     }
 }
 
@@ -137,6 +139,7 @@ pub fn impact(store: &AuditStore, robot_agents: &[i64]) -> Result<ImpactReport, 
         facets_before: facets_before + cells.count(4),
         facets_after: facets_after + cells.count(5),
         days: days.into_values().collect(),
+        knows_goals: store.knows_goals()?,
         ..report
     })
 }

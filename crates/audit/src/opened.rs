@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use culprit_model::Row;
+use culprit_model::{Label as _, Row};
 use culprit_query::{
-    Checked, Dataset, Engine, Limits, Parameter, Rows, Stop, TableFiles, Value, with_parameters,
+    Checked, Dataset, Engine, Limits, Parameter, Rows, Stop, TableFile, TableFiles, Value,
+    with_parameters,
 };
 use thiserror::Error;
 
 use crate::error::Error;
+use crate::import::SourceFormat;
 use crate::questions::text;
 use crate::schema::{Partition, StoreTable, TABLES};
 use crate::store::{MANIFEST, Store, is_begun};
@@ -176,6 +178,19 @@ impl AuditStore {
         self.leaves_out
     }
 
+    /// True when a source of the store can say that a visit has reached a goal: no log does.
+    ///
+    /// # Errors
+    /// When the sources cannot be read.
+    pub(crate) fn knows_goals(&self) -> Result<bool, AuditError> {
+        let rows = self.ask("source_formats", &[])?.rows;
+        let is_log = |row: &Vec<Value>| {
+            let format = Cells(row).text(0).and_then(SourceFormat::from_word);
+            format.is_some_and(SourceFormat::is_log)
+        };
+        Ok(rows.is_empty() || !rows.iter().all(is_log))
+    }
+
     /// True when a table has rows.
     pub(crate) fn has(&self, table: &str) -> bool {
         self.dataset.has_rows(table)
@@ -241,7 +256,7 @@ fn listed_tables(folder: &Path) -> Result<Option<Vec<TableFiles>>, AuditError> {
         let Some(why) = store.missing_file() else {
             let table = |table: &StoreTable| TableFiles {
                 table: table.table,
-                files: store.files(table.table.name).map(|file| store.path(file)).collect(),
+                files: store.files(table.table.name).map(|file| store.table_file(file)).collect(),
             };
             return Ok(Some(TABLES.iter().map(table).collect()));
         };
@@ -277,6 +292,7 @@ pub fn tables_of(folder: &Path) -> Result<Vec<TableFiles>, AuditError> {
         list(&folder.join(table.table.name), depth, &mut files)
             .map_err(|error| wrong(error.to_string()))?;
         files.sort();
+        let files = files.into_iter().map(TableFile::from).collect();
         tables.push(TableFiles { table: table.table, files });
     }
     let is_empty = tables.iter().all(|table| table.files.is_empty());

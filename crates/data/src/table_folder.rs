@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use culprit_engine::fleet::{FleetFindingRow, FleetFrame, FleetRecording, FleetSample};
 use culprit_model::{Row, Table};
-use culprit_query::TableFiles;
+use culprit_query::{TableFile, TableFiles};
 
 use crate::failure::Failure;
 
@@ -36,11 +36,11 @@ pub(crate) fn tables(folder: &Path) -> Result<Option<Vec<TableFiles>>, Failure> 
         let mut files = Vec::new();
         // Folders of earlier versions have fewer tables.
         if !folder.join(table.name).exists() {
-            return Ok(TableFiles { table, files });
+            return Ok(TableFiles { table, files: Vec::new() });
         }
         list(&folder.join(table.name), DEPTH, &mut files).map_err(failed)?;
         files.sort();
-        Ok(TableFiles { table, files })
+        Ok(TableFiles { table, files: files.into_iter().map(TableFile::from).collect() })
     };
     FLEET.into_iter().map(table).collect::<Result<_, _>>().map(Some)
 }
@@ -70,7 +70,7 @@ mod tests {
         std::fs::create_dir_all(&part).unwrap();
         std::fs::write(part.join("samples.parquet"), "").unwrap();
         let tables = tables(folder.path()).unwrap().unwrap();
-        assert_eq!(tables[0].files, [part.join("samples.parquet")]);
+        assert_eq!(tables[0].files, [TableFile::from(part.join("samples.parquet"))]);
         assert!(tables[1].files.is_empty());
     }
 }

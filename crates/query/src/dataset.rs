@@ -29,7 +29,23 @@ pub struct TableFiles {
     /// Its declaration.
     pub table: Table,
     /// Its files; none for a table without rows.
-    pub files: Vec<PathBuf>,
+    pub files: Vec<TableFile>,
+}
+
+/// A file of a table.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TableFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// XXH64 of its bytes with seed 0, as they were written: other ones are no answer. None where nothing
+    /// says it.
+    pub digest: Option<u64>,
+}
+
+impl From<PathBuf> for TableFile {
+    fn from(path: PathBuf) -> Self {
+        Self { path, digest: None }
+    }
 }
 
 /// Tables that can be asked.

@@ -152,6 +152,12 @@ pub(crate) fn problem(error: DataFusionError) -> Error {
             Error::Plan { why: first_line(why) }
         }
         DataFusionError::Execution(why) => Error::Run { why: first_line(why) },
+        // Several readers share it: it cannot be taken out.
+        DataFusionError::External(error)
+            if let Some(Error::Damaged { path, why }) = error.downcast_ref() =>
+        {
+            Error::Damaged { path: path.clone(), why: why.clone() }
+        }
         DataFusionError::ArrowError(error, _) => Error::Run { why: first_line(&error.to_string()) },
         other => Error::Run { why: first_line(&other.strip_backtrace()) },
     }

@@ -11,6 +11,14 @@ pub enum Error {
     /// A recording could not be opened.
     #[error(transparent)]
     Recording(#[from] culprit_recording::Error),
+    /// A file of a table is not as it was written.
+    #[error("cannot read `{}`: it is damaged: {why}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A folder could not be listed.
     #[error("cannot list the folder `{}`: {source}", path.display())]
     Folder {
@@ -255,6 +263,9 @@ impl Error {
             Self::EngineTable { .. } => vec![Some(
                 "give `--engine-path` the folder as the engine sees it, such as s3a://bucket/store"
                     .into(),
+            )],
+            Self::Damaged { .. } => vec![Some(
+                "put it back from a backup, or make its folder again from what it was made of".into(),
             )],
             Self::EnginePath { .. } => {
                 vec![Some("rename the folder, or copy it to another place".into())]

@@ -4,7 +4,6 @@
 //! needs, with the bounded reader of recordings. One file's columns are in memory at a time, and
 //! count towards the limit.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -20,9 +19,11 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures_util::stream;
+use twox_hash::XxHash64;
 
 use crate::columns::{WideNumbers, stored_array, stored_type};
-use crate::dataset::TableFiles;
+use crate::dataset::{TableFile, TableFiles};
+use crate::error::Error;
 
 /// Rows that are handed on at once.
 const BATCH: usize = 8192;
@@ -95,7 +96,7 @@ struct Part {
     columns: Arc<[Column]>,
     schema: SchemaRef,
     wide: WideNumbers,
-    files: Arc<[PathBuf]>,
+    files: Arc<[TableFile]>,
 }
 
 impl PartitionStream for Part {
@@ -124,7 +125,7 @@ struct Batches {
     columns: Arc<[Column]>,
     schema: SchemaRef,
     wide: WideNumbers,
-    files: Arc<[PathBuf]>,
+    files: Arc<[TableFile]>,
     next: usize,
     /// The rows of the open file, and how many of them were handed on.
     open: Option<(RecordBatch, usize)>,
@@ -160,15 +161,22 @@ impl Iterator for Batches {
 }
 
 impl Batches {
-    fn read(&self, file: &Path) -> Result<RecordBatch> {
-        let failed = |why: String| {
-            DataFusionError::Execution(format!("cannot read `{}`: {why}", file.display()))
+    fn read(&self, TableFile { path, digest }: &TableFile) -> Result<RecordBatch> {
+        let failed = |error: std::io::Error| {
+            DataFusionError::Execution(format!("cannot read `{}`: {error}", path.display()))
+        };
+        let damaged = |why: String| {
+            DataFusionError::External(Box::new(Error::Damaged { path: path.clone(), why }))
         };
         self.memory.free();
-        let size = std::fs::metadata(file).map_err(|error| failed(error.to_string()))?.len();
+        let size = std::fs::metadata(path).map_err(failed)?.len();
         self.memory.try_grow(usize::try_from(size).unwrap_or(usize::MAX))?;
-        let bytes = std::fs::read(file).map_err(|error| failed(error.to_string()))?;
-        let read = culprit_recording::read_columns(&self.columns, &bytes).map_err(failed)?;
+        let bytes = std::fs::read(path).map_err(failed)?;
+        // A flipped bit is another number more often than an error of the format.
+        if digest.is_some_and(|digest| XxHash64::oneshot(0, &bytes) != digest) {
+            return Err(damaged("its bytes are not those that were written".to_owned()));
+        }
+        let read = culprit_recording::read_columns(&self.columns, &bytes).map_err(damaged)?;
         let columns = self.columns.iter().zip(read.columns);
         let arrays = columns.map(|(column, data)| stored_array(column, data, self.wide));
         let arrays = arrays.collect::<Result<_>>()?;

@@ -45,7 +45,7 @@ mod value;
 mod views;
 
 pub use answer::{Answer, AnswerColumn, Opened};
-pub use dataset::{Dataset, Rows, TableFiles};
+pub use dataset::{Dataset, Rows, TableFile, TableFiles};
 pub use error::Error;
 pub use near::near;
 pub use parameters::{Parameter, with_parameters};

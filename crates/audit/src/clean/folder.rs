@@ -169,7 +169,7 @@ impl PlanFolder {
             return Ok(Vec::new());
         }
         let path = self.path.join(name);
-        let rows: Vec<PlanKey> = crate::store::read_rows(&path)?;
+        let rows: Vec<PlanKey> = crate::store::read_rows(&path.into())?;
         Ok(rows)
     }
 

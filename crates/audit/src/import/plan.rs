@@ -76,6 +76,11 @@ impl SourceFormat {
         !matches!(self, Self::XdbJson | Self::XdbCsv | Self::Bcp) && !self.is_database()
     }
 
+    /// True for a log of requests: it says nothing of goals.
+    pub(crate) fn is_log(self) -> bool {
+        matches!(self, Self::AccessLog | Self::Iis | Self::CloudFront | Self::Elb | Self::JsonLog)
+    }
+
     /// What measured the visits: formats of one family tell the same visits.
     pub(super) fn family(self) -> &'static str {
         match self {

@@ -217,7 +217,7 @@ pub(super) fn write_part<R: Row>(folder: &Path, part: u32, rows: &[R]) -> Result
 /// Reads a part.
 pub(super) fn read_part<R: Row>(folder: &Path, part: u32) -> Result<Vec<R>, Error> {
     let path = part_path::<R>(folder, part);
-    if path.exists() { crate::store::read_rows(&path) } else { Ok(Vec::new()) }
+    if path.exists() { crate::store::read_rows(&path.into()) } else { Ok(Vec::new()) }
 }
 
 /// The rows that a store has for a place.

@@ -54,6 +54,7 @@ questions! {
     "diff_agents",
     "diff_places",
     "left_out",
+    "source_formats",
     "rolled_agents",
     "rolled_contacts",
     "rolled_days",

@@ -41,6 +41,9 @@ pub struct StoreFile {
     pub rows: u64,
     /// Bytes.
     pub bytes: u64,
+    /// XXH64 of its bytes with seed 0; none in lists of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<u64>,
 }
 
 /// The list of files and what the next import must know.

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use culprit_model::{Row, Text};
+use culprit_query::TableFile;
 
 use crate::error::Error;
 
@@ -81,6 +82,11 @@ impl Store {
         self.folder.join(&file.path)
     }
 
+    /// A file with what is known of its bytes.
+    pub(crate) fn table_file(&self, file: &StoreFile) -> TableFile {
+        TableFile { path: self.path(file), digest: file.digest }
+    }
+
     /// What is wrong with the first file of the list that is not there as it was written; none when
     /// all are.
     pub(crate) fn missing_file(&self) -> Option<String> {
@@ -99,7 +105,7 @@ impl Store {
     /// # Errors
     /// When the file cannot be read or is damaged.
     pub fn read_file<R: Row>(&self, file: &StoreFile) -> Result<Vec<R>, Error> {
-        read_rows(&self.path(file))
+        read_rows(&self.table_file(file))
     }
 
     /// All rows of a table, in the order of its files. They are all in memory: for small tables.
@@ -127,11 +133,20 @@ impl Store {
     }
 }
 
+/// The digest of a file's bytes.
+pub(crate) fn digest(bytes: &[u8]) -> u64 {
+    twox_hash::XxHash64::oneshot(0, bytes)
+}
+
 /// The rows of a Parquet file.
-pub(crate) fn read_rows<R: Row>(path: &Path) -> Result<Vec<R>, Error> {
+pub(crate) fn read_rows<R: Row>(file: &TableFile) -> Result<Vec<R>, Error> {
+    let path = &file.path;
     let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
+    if file.digest.is_some_and(|written| digest(&bytes) != written) {
+        return Err(Error::Damaged { path: path.clone() });
+    }
     culprit_recording::rows_from_parquet(&bytes)
-        .map_err(|source| Error::Table { path: path.to_owned(), source })
+        .map_err(|source| Error::Table { path: path.clone(), source })
 }
 
 /// A text of a dictionary: at most this many bytes of it are stored.

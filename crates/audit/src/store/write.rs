@@ -177,6 +177,7 @@ impl Draft {
                 shard: place.shard,
                 rows: rows.len() as u64,
                 bytes: bytes.len() as u64,
+                digest: Some(super::digest(&bytes)),
             });
         }
         let mut next = self.locked();

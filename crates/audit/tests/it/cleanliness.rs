@@ -266,7 +266,10 @@ fn the_impact_of_robots_is_exact() {
     let found = impact(&store, &[2]).unwrap();
     assert_eq!((found.before.visits, found.after.visits), (4, 2));
     assert_eq!((found.before.pages_mean(), found.after.pages_mean()), (2.5, 4.0));
-    assert_eq!((found.before.conversion(), found.after.conversion()), (0.25, 0.5));
+    assert_eq!(
+        [found.before.conversion(true), found.after.conversion(true)],
+        [Some(0.25), Some(0.5)]
+    );
     assert_eq!((found.before.single_share(), found.after.single_share()), (0.5, 0.0));
     assert_eq!((found.contacts_before, found.contacts_after), (3, 1));
     assert_eq!((found.contacts_of_robots, found.contacts_without), (1, 1));

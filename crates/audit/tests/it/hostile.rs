@@ -5,6 +5,9 @@ use std::path::Path;
 use culprit_audit::schema::{Contact, Facet, InteractionRow, JsonState, ParseState};
 use culprit_audit::{ImportOptions, Imported, SourceFormat, Store, read_source};
 
+use culprit_query::{Dataset, Limits, Stop};
+
+use crate::imported::imported;
 use crate::imports::{import_options, run};
 
 fn of_rows(folder: &Path, rows: &[u8]) -> (Imported, Store) {
@@ -35,6 +38,38 @@ fn a_value_of_100_mb_is_counted_and_its_neighbours_are_read() {
     let largest = facets.iter().map(|facet| facet.bytes_utf8.0).max();
     assert_eq!((facets.len(), largest), (3, Some(100_000_008)));
     assert!(facets.iter().all(|facet| facet.json_state == JsonState::Valid));
+}
+
+/// Another number would be an answer that nobody doubts.
+#[test]
+fn a_flipped_bit_in_any_file_of_a_store_is_found() {
+    let sample = imported(400, 0.2);
+    let ask = |table: &str| {
+        let tables = culprit_audit::tables_of(&sample.store).unwrap();
+        let limits = Limits { memory_bytes: 64 << 20, threads: 1 };
+        let rows =
+            Dataset::new(tables, limits).rows(&format!("SELECT * FROM {table}"), &Stop::default());
+        rows.map(drop).map_err(|error| error.to_string())
+    };
+    let store = Store::open(&sample.store).unwrap();
+    let mut tables = 0;
+    for table in culprit_audit::schema::TABLES {
+        let name = table.table.name;
+        let Some(file) = store.files(name).next() else { continue };
+        tables += 1;
+        let path = store.path(file);
+        let whole = std::fs::read(&path).unwrap();
+        assert_eq!(ask(name), Ok(()));
+        for at in [0, whole.len() / 3, whole.len() / 2, whole.len() - 1] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 4;
+            std::fs::write(&path, bytes).unwrap();
+            let why = ask(name).expect_err(name);
+            assert!(why.contains("damaged") && why.contains(&file.path), "{why}");
+        }
+        std::fs::write(&path, whole).unwrap();
+    }
+    assert!(tables > 12, "{tables}");
 }
 
 #[test]

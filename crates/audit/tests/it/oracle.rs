@@ -45,7 +45,7 @@ for name, sql in task["questions"]:
 fn tables(store: &Path) -> serde_json::Value {
     let mut files: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for table in tables_of(store).unwrap() {
-        let paths = table.files.iter().map(|path| path.display().to_string()).collect();
+        let paths = table.files.iter().map(|file| file.path.display().to_string()).collect();
         files.insert(table.table.name, paths);
     }
     let column = |column: &culprit_model::Column| {

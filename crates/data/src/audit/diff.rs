@@ -5,6 +5,7 @@ use culprit_audit::{AuditStore, Days, DiffGroup, DiffReport, DiffSide, DiffTotal
 use culprit_report::{number, percent, size};
 use serde_json::{Value, json};
 
+use super::impact::conversion;
 use super::question::{Recognition, failure, open, recognised};
 use super::text::{SCHEMA, put, put_json, table};
 use crate::audit_args::AuditDiffArgs;
@@ -95,11 +96,12 @@ fn diff_text(names: &[String; 2], report: &DiffReport, limit: usize) -> String {
             both(report, |sums| sums.people.single_share()),
             percent,
         ),
-        measured(
-            "conversion without robots",
-            both(report, |sums| sums.people.conversion()),
-            percent,
-        ),
+        vec![
+            "conversion without robots".to_owned(),
+            conversion(&before.people, before.knows_goals),
+            conversion(&after.people, after.knows_goals),
+            String::new(),
+        ],
         measured("share of robots", both(report, robot_share), percent),
     ]);
     let bytes = |totals: &DiffTotals| totals.all.raw_bytes;
@@ -187,7 +189,7 @@ fn totals_json(name: &str, totals: &DiffTotals, judged: &RobotReport) -> Value {
         "contacts_without_robots": totals.contacts,
         "pages_mean": totals.people.pages_mean(),
         "single_share": totals.people.single_share(),
-        "conversion": totals.people.conversion(),
+        "conversion": totals.people.conversion(totals.knows_goals),
         "robot_share": robot_share(totals),
         "raw_bytes": totals.all.raw_bytes,
         "recognition": recognised(judged),

@@ -35,6 +35,7 @@ fn impact_text(report: &ImpactReport) -> String {
     let (before, after) = (&report.before, &report.after);
     let row = |what: &str, before: String, after: String| vec![what.to_owned(), before, after];
     let storage = report.storage();
+    let of_goals = |sums| conversion(sums, report.knows_goals);
     let rows = [
         row("visits", before.visits.to_string(), after.visits.to_string()),
         row("contacts", report.contacts_before.to_string(), report.contacts_after.to_string()),
@@ -43,7 +44,7 @@ fn impact_text(report: &ImpactReport) -> String {
             format!("{:.2}", before.pages_mean()),
             format!("{:.2}", after.pages_mean()),
         ),
-        row("conversion", percent(before.conversion()), percent(after.conversion())),
+        row("conversion", of_goals(before), of_goals(after)),
         row("visits with one page", percent(before.single_share()), percent(after.single_share())),
         row("storage", size(storage.0), size(storage.1)),
     ];
@@ -72,13 +73,18 @@ fn impact_text(report: &ImpactReport) -> String {
     text
 }
 
-fn sums(sums: &ImpactSums) -> Value {
+/// The share of visits with a goal, or that no source knows of goals.
+pub(super) fn conversion(sums: &ImpactSums, knows_goals: bool) -> String {
+    sums.conversion(knows_goals).map_or_else(|| "unknown".to_owned(), percent)
+}
+
+fn sums(report: &ImpactReport, sums: &ImpactSums) -> Value {
     json!({
         "visits": sums.visits,
         "pages": sums.pages,
         "pages_mean": sums.pages_mean(),
         "single_share": sums.single_share(),
-        "conversion": sums.conversion(),
+        "conversion": sums.conversion(report.knows_goals),
         "raw_bytes": sums.raw_bytes,
     })
 }
@@ -87,15 +93,15 @@ fn document(report: &ImpactReport, robots: &RobotReport) -> Value {
     let day = |day: &ImpactDay| {
         json!({
             "day": culprit_audit::visits::day_text(day.day),
-            "before": sums(&day.before),
-            "after": sums(&day.after),
+            "before": sums(report, &day.before),
+            "after": sums(report, &day.after),
         })
     };
     let storage = report.storage();
     json!({
         "schema": SCHEMA,
-        "before": sums(&report.before),
-        "after": sums(&report.after),
+        "before": sums(report, &report.before),
+        "after": sums(report, &report.after),
         "recognition": recognised(robots),
         "contacts_before": report.contacts_before,
         "contacts_after": report.contacts_after,

@@ -87,6 +87,9 @@ pub(super) fn put_json_of(
 /// An error of a question as the program's failure.
 pub(crate) fn failure(error: AuditError) -> Failure {
     match error {
+        AuditError::Question { source: source @ culprit_query::Error::Damaged { .. }, .. } => {
+            Failure::bad_input(source.to_string()).hint(DAMAGED)
+        }
         AuditError::Question { question, source } => {
             Failure::from(source).within(&format!("the question `{question}`"))
         }

@@ -98,6 +98,29 @@ fn a_store_is_made_only_where_nothing_else_is() {
     assert_eq!(std::fs::read_to_string(site.path("file")).unwrap(), "mine");
 }
 
+/// A log that knows no goals is no site without any.
+#[test]
+fn the_conversion_of_a_store_of_logs_is_unknown() {
+    let site = Site::empty();
+    let of = ["--formats", "xdb-json,accesslog"];
+    site.ok(&[&["sample", "-o", "sample", "--interactions", "300"][..], &of].concat());
+    site.ok(&["import", "--from", "accesslog", "sample/access.log", "-o", "log"]);
+    site.ok(&["import", "--from", "xdb-json", "sample/xdb-json", "-o", "xdb"]);
+    let known = |store: &str| site.json(&["impact", store])["before"]["conversion"].is_number();
+    assert_eq!((known("log"), known("xdb")), (false, true));
+    let line = |text: &str| {
+        let line = text.lines().find(|line| line.contains("conversion")).unwrap_or(text);
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line(&site.ok(&["impact", "log"])), "conversion unknown unknown");
+    let changes = site.ok(&["diff", "xdb", "log"]);
+    assert!(
+        line(&changes).starts_with("conversion without robots ")
+            && line(&changes).ends_with("% unknown"),
+        "{changes}"
+    );
+}
+
 /// Exports of Google Analytics have no user agents, so nothing can be said of robots by them.
 #[test]
 fn questions_about_robots_say_when_visits_have_no_user_agent() {

@@ -156,6 +156,15 @@ fn a_store_that_lacks_a_file_is_refused_and_a_file_too_many_does_not_count() {
     assert!(stdout(&sql()).contains("300"), "{}", stdout(&sql()));
     std::fs::remove_file(extra).unwrap();
     let kept = std::fs::read(&first).unwrap();
+    let mut flipped = kept.clone();
+    flipped[kept.len() / 2] ^= 1;
+    std::fs::write(&first, &flipped).unwrap();
+    for output in [site.run(&["visits", "store", "--place", "country=UA"]), sql()] {
+        let talk = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{talk}");
+        assert!(talk.contains("damaged") && talk.contains("interactions/day="), "{talk}");
+        assert!(talk.contains("from a backup"), "{talk}");
+    }
     let refused = |what: &str| {
         for output in [site.run(&["impact", "store"]), site.run(&["robots", "store"]), sql()] {
             let talk = stderr(&output);

@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::dataset::TableFiles;
+use crate::dataset::{TableFile, TableFiles};
 
 /// Bytes of the files of one table in a slice at most, unless a single file has more: about a second to read.
 const LARGEST: u64 = 64 << 20;
@@ -30,7 +30,7 @@ impl Slice {
     /// Chooses one of the places that the tables have. The same number chooses the same one.
     pub(super) fn choose(tables: &[TableFiles], mut random: u64) -> Self {
         let all: Vec<Keys> =
-            tables.iter().flat_map(|table| &table.files).map(|file| keys(file)).collect();
+            tables.iter().flat_map(|table| &table.files).map(|file| keys(&file.path)).collect();
         let most = all.iter().map(BTreeMap::len).max().unwrap_or(0);
         let places: BTreeSet<&Keys> = all.iter().filter(|keys| keys.len() == most).collect();
         let place = pick(places.len(), &mut random)
@@ -53,15 +53,17 @@ fn describe(place: &Keys) -> String {
 }
 
 /// The files that are of no other place, as many as fit.
-fn some(files: &[PathBuf], place: &Keys, mut random: u64) -> Vec<PathBuf> {
-    let fits = |file: &&PathBuf| {
-        keys(file).iter().all(|(key, value)| place.get(key).is_none_or(|chosen| chosen == value))
+fn some(files: &[TableFile], place: &Keys, mut random: u64) -> Vec<TableFile> {
+    let fits = |file: &&TableFile| {
+        keys(&file.path)
+            .iter()
+            .all(|(key, value)| place.get(key).is_none_or(|chosen| chosen == value))
     };
-    let mut left: Vec<&PathBuf> = files.iter().filter(fits).collect();
+    let mut left: Vec<&TableFile> = files.iter().filter(fits).collect();
     let (mut chosen, mut bytes) = (Vec::new(), 0_u64);
     while let Some(at) = pick(left.len(), &mut random) {
         let file = left.swap_remove(at);
-        let size = std::fs::metadata(file).map_or(0, |facts| facts.len());
+        let size = std::fs::metadata(&file.path).map_or(0, |facts| facts.len());
         bytes = bytes.saturating_add(size);
         if bytes > LARGEST && !chosen.is_empty() {
             break;
@@ -111,16 +113,22 @@ pub(super) fn random() -> std::io::Result<[u64; 4]> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use culprit_model::{Row as _, Thread};
 
     use super::*;
 
     fn table(files: &[&str]) -> TableFiles {
-        TableFiles { table: Thread::TABLE, files: files.iter().map(PathBuf::from).collect() }
+        TableFiles {
+            table: Thread::TABLE,
+            files: files.iter().map(|file| PathBuf::from(file).into()).collect(),
+        }
     }
 
     fn shown(slice: &Slice) -> Vec<Vec<String>> {
-        let of = |table: &TableFiles| table.files.iter().map(|f| f.display().to_string()).collect();
+        let of =
+            |table: &TableFiles| table.files.iter().map(|f| f.path.display().to_string()).collect();
         slice.tables.iter().map(of).collect()
     }
 

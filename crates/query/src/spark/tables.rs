@@ -95,17 +95,22 @@ fn paths(
         }
         Ok(whole)
     };
-    table.files.iter().map(|file| path(file)).collect()
+    table.files.iter().map(|file| path(&file.path)).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use culprit_model::{Row as _, Thread};
 
     use super::*;
 
     fn table(files: &[&str]) -> TableFiles {
-        TableFiles { table: Thread::TABLE, files: files.iter().map(Into::into).collect() }
+        TableFiles {
+            table: Thread::TABLE,
+            files: files.iter().map(|file| PathBuf::from(file).into()).collect(),
+        }
     }
 
     #[test]

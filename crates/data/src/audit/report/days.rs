@@ -7,6 +7,7 @@ use culprit_report::html::{Axis, Markup, Tick, area, below, beside, path, pictur
 use culprit_report::{percent, size};
 
 use super::{PEOPLE, ROBOTS, exactly, legend, numbers, table};
+use crate::audit::impact::conversion;
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 240.0;
@@ -67,7 +68,7 @@ fn summary(body: &mut Markup, report: &ImpactReport) {
         ("visits", of(&|sums| sums.visits.to_string())),
         ("pages a visit", of(&|sums| format!("{:.2}", sums.pages_mean()))),
         ("visits with one page", of(&|sums| percent(sums.single_share()))),
-        ("conversion", of(&|sums| percent(sums.conversion()))),
+        ("conversion", of(&|sums| conversion(sums, report.knows_goals))),
     ];
     let (contacts, left) = (report.contacts_before, report.contacts_after);
     let storage = report.storage();
