@@ -134,6 +134,13 @@ impl Failure {
     }
 }
 
+/// What was asked for cannot be shown: wrong input.
+impl From<culprit_report::Error> for Failure {
+    fn from(error: culprit_report::Error) -> Self {
+        Self::bad_input(error.to_string()).hints(error.hint())
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)

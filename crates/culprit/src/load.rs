@@ -6,27 +6,20 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use culprit_engine::calls::{CallTree, Index, NodeId, Patterns, Query};
+use culprit_engine::calls::{CallTree, Index};
 use culprit_engine::losses;
-use culprit_engine::run_time::RunTime;
-use culprit_engine::wakers::CommandPath;
 use culprit_findings::Report;
-use culprit_model::{
-    CostColumns, Filter, Finding, LossKind, Metric, Nanos, Recording, Where, main_metric,
-};
+use culprit_model::{CostColumns, Filter, Metric, Recording, main_metric};
 use culprit_recording::Opened;
+use culprit_report::filters::{self, narrows, query};
+use culprit_report::shown::{self, basis, run_time};
+use culprit_report::views::{Basis, FleetFacts, Variances, why_empty};
+use culprit_report::{Digest, Tops, View, command_path};
 
 use crate::args::{FilterArgs, RecordingsArg};
-use crate::digest::{Digest, Tops, functions};
-use crate::failure::{Context as _, Failure};
-use crate::fleet::{self, FleetFacts};
+use crate::failure::Failure;
 use crate::output::Output;
-use crate::views::{Basis, StandardErrors, Variances, groups_text, sleeping_line, why_empty};
-use crate::weighed::Weighed;
-use crate::{pool, presets};
-
-/// How a pattern is written, for one that is wrong.
-const PATTERN_HINT: &str = "a pattern is a part of a name, as in `--inc 'libc*read;^blocked.'`; docs/filters.md has the language";
+use crate::{fleet, pool, presets};
 
 /// The recording at `path`, with its intervals; what is missing of it is said on stderr first.
 ///
@@ -133,19 +126,10 @@ fn not_opened(path: &Path, error: &culprit_recording::Error) -> Failure {
 /// # Errors
 /// When a pattern is wrong.
 pub(crate) fn tree(recording: &Recording, filter: &Filter) -> Result<CallTree, Failure> {
-    Ok(CallTree::of(recording, &query_for(recording, filter)?))
+    Ok(shown::tree(recording, &presets::applied(recording, filter)?)?)
 }
 
-/// A filter compiled for a recording: in the metric that it has.
-///
-/// # Errors
-/// When a pattern is wrong.
-pub(crate) fn query_for(recording: &Recording, filter: &Filter) -> Result<Query, Failure> {
-    query(&fitted(recording, filter)?)
-}
-
-/// The filter with its presets written out and with a metric that the recording has: an import
-/// without thread time is shown in its own metric when none other is asked for.
+/// The filter with its presets written out and with a metric that the recording has.
 ///
 /// # Errors
 /// When a preset is unknown.
@@ -154,17 +138,19 @@ pub(crate) fn fitted(recording: &Recording, filter: &Filter) -> Result<Filter, F
 }
 
 fn fitted_to(recording: &Recording, main: Metric, filter: &Filter) -> Result<Filter, Failure> {
-    let metric = match filter.metric {
-        Metric::Wall => main,
-        Metric::Run if recording.intervals.is_empty() => main,
-        asked => asked,
-    };
-    Ok(Filter { metric, ..presets::applied(recording, filter)? })
+    Ok(filters::fitted(recording, main, &presets::applied(recording, filter)?))
 }
 
-/// The filter of somebody who asks for nothing: the run time of all.
-pub(crate) fn run_filter() -> Filter {
-    Filter { metric: Metric::Run, ..Filter::default() }
+/// The findings that a filter keeps.
+///
+/// # Errors
+/// When a pattern is wrong.
+pub(crate) fn findings(
+    recording: &Recording,
+    filter: &Filter,
+    all: bool,
+) -> Result<Report, Failure> {
+    Ok(culprit_report::findings(recording, filter, all, None)?)
 }
 
 /// Refuses `--metric run` for a recording that does not say what its run waited for. As a default
@@ -183,110 +169,6 @@ pub(crate) fn check_metric(filter: &FilterArgs, recording: &Recording) -> Result
         .hint(format!("leave out `--metric run`: the metric of this recording is `{main}`")))
 }
 
-/// The run time that a filter asks for; none when it has another metric, or the recording no thread
-/// time.
-///
-/// # Errors
-/// When a pattern is wrong.
-pub(crate) fn run_time(recording: &Recording, filter: &Filter) -> Result<Option<RunTime>, Failure> {
-    run_time_on(recording, filter, None)
-}
-
-/// As [`run_time`], where the command's path may be known.
-fn run_time_on(
-    recording: &Recording,
-    filter: &Filter,
-    path: Option<&CommandPath>,
-) -> Result<Option<RunTime>, Failure> {
-    if filter.metric != Metric::Run || recording.intervals.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(RunTime::build_on(recording, &query(filter)?, path)))
-}
-
-/// What the numbers of a view of a recording are shares of.
-pub(crate) fn basis(recording: &Recording, run: Option<&RunTime>, query: &Query) -> Basis {
-    run.map_or_else(Basis::default, |run| Basis::of_run(run, query.range(recording)))
-}
-
-/// What a filter keeps of a recording.
-pub(crate) struct Shown {
-    pub(crate) tree: CallTree,
-    pub(crate) basis: Basis,
-    /// The run time that the tree shows; none for other metrics.
-    pub(crate) run: Option<RunTime>,
-}
-
-/// What a filter keeps of a recording, in a metric that this has; the command's path may be known.
-///
-/// # Errors
-/// When a pattern is wrong.
-pub(crate) fn shown_of(
-    recording: &Recording,
-    filter: &Filter,
-    path: Option<&CommandPath>,
-) -> Result<Shown, Failure> {
-    let filter = fitted(recording, filter)?;
-    let query = query(&filter)?;
-    let run = run_time_on(recording, &filter, path)?;
-    let tree = CallTree::of(run.as_ref().map_or(recording, |run| &run.recording), &query);
-    Ok(Shown { tree, basis: basis(recording, run.as_ref(), &query), run })
-}
-
-/// A recording, what a filter keeps of it as a tree, and the filter; why there is nothing of it is
-/// said on stderr.
-pub(crate) struct View {
-    /// The recording; what views do not look at need not be in it.
-    pub(crate) recording: Recording,
-    /// What the filter keeps.
-    pub(crate) tree: CallTree,
-    /// The filter.
-    pub(crate) filter: Filter,
-    /// The standard errors of its values, where they were estimated.
-    pub(crate) errors: Option<StandardErrors>,
-    /// Of a folder of recordings, what the sum is made of.
-    pub(crate) fleet: Option<FleetFacts>,
-    /// What the numbers are shares of.
-    basis: Basis,
-    /// The run time that the tree shows; none for other metrics.
-    run: Option<RunTime>,
-}
-
-impl View {
-    /// The recording with the rows and the stacks of the tree.
-    pub(crate) fn rows(&self) -> &Recording {
-        self.run.as_ref().map_or(&self.recording, |run| &run.recording)
-    }
-
-    /// What the numbers of the tree are shares of.
-    pub(crate) fn heading(&self) -> String {
-        self.basis.heading(&self.tree)
-    }
-
-    /// The heading as the first line of a text; below it the groups of a folder's recordings.
-    pub(crate) fn head(&self, output: &Output) -> String {
-        let groups =
-            self.fleet.as_ref().map(|facts| groups_text(facts, self.tree.metric(), output));
-        let sleeping = self.run.as_ref().and_then(|run| sleeping_line(run, &self.recording));
-        Basis::line(&self.heading(), output)
-            + self.blind_line()
-            + &sleeping.unwrap_or_default()
-            + &groups.unwrap_or_default()
-    }
-
-    /// What to look at where nobody knows who ended waits, so that run time stops at them.
-    fn blind_line(&self) -> &'static str {
-        let losses = &self.recording.losses;
-        let is_blind = losses.iter().any(|loss| loss.kind == LossKind::WakersMissing);
-        match self.tree.metric() {
-            Metric::Run if is_blind => {
-                "Who ended a wait was not recorded, so the work behind waits is missing: `--metric cpu` shows it.\n"
-            }
-            _ => "",
-        }
-    }
-}
-
 /// What a view shows.
 ///
 /// # Errors
@@ -297,7 +179,7 @@ pub(crate) fn view(
     output: &Output,
 ) -> Result<View, Failure> {
     let path = &recordings.recording;
-    shown(filter, output, |given| match given.metric {
+    view_of(filter, output, |given| match given.metric {
         _ if recordings.is_folder()? => folder(recordings, given, output),
         // Who waited for whom is in all of the rows.
         Metric::Run => whole(path, given, output),
@@ -314,7 +196,7 @@ pub(crate) fn whole_view(
     filter: &FilterArgs,
     output: &Output,
 ) -> Result<View, Failure> {
-    shown(filter, output, |given| match recordings.is_folder()? {
+    view_of(filter, output, |given| match recordings.is_folder()? {
         true => folder(recordings, given, output),
         false => whole(&recordings.recording, given, output),
     })
@@ -350,7 +232,7 @@ fn folder(
     Ok(LoadedRecording { fleet: Some(facts), ..LoadedRecording::of_rows(recording, given) })
 }
 
-fn shown(
+fn view_of(
     args: &FilterArgs,
     output: &Output,
     read: impl FnOnce(&Filter) -> Result<LoadedRecording, Failure>,
@@ -433,187 +315,19 @@ pub(crate) fn explain_if_empty(
     Ok(())
 }
 
-/// Whether a filter keeps less than a whole recording, by the user's wish.
-fn narrows(filter: &Filter) -> bool {
-    let shown_otherwise = Filter {
-        metric: if filter.metric == Metric::Run { Metric::Run } else { Metric::Wall },
-        root: filter.root,
-        group: filter.group.clone(),
-        fold: filter.fold.clone(),
-        fold_pct: filter.fold_pct,
-        presets: filter.presets.clone(),
-        own: filter.own.clone(),
-        erase_ids: filter.erase_ids,
-        flat: filter.flat,
-        limit: filter.limit,
-        ..Filter::default()
-    };
-    *filter != shown_otherwise
-}
-
-/// A compiled list of patterns.
-///
-/// # Errors
-/// When one is wrong.
-pub(crate) fn patterns(list: &str) -> Result<Patterns, Failure> {
-    Patterns::parse(list)
-        .or_bad_input(|| "cannot read the filter".to_owned())
-        .map_err(|failure| failure.hint(PATTERN_HINT))
-}
-
-/// A compiled filter.
-///
-/// # Errors
-/// When a pattern is wrong.
-pub(crate) fn query(filter: &Filter) -> Result<Query, Failure> {
-    Query::compile(filter)
-        .or_bad_input(|| "cannot read the filter".to_owned())
-        .map_err(|failure| failure.hint(PATTERN_HINT))
-}
-
-/// The findings of the time range, processes and threads that a filter selects: their time is
-/// measured, and whoever they waited for is looked for everywhere. Of these, those with frames that
-/// it keeps; what a finding costs is settled before.
-///
-/// # Errors
-/// When a pattern is wrong.
-pub(crate) fn findings(
-    recording: &Recording,
-    filter: &Filter,
-    all: bool,
-) -> Result<Report, Failure> {
-    findings_on(recording, filter, all, None)
-}
-
-/// As [`findings`], where the command's path may be known.
-fn findings_on(
-    recording: &Recording,
-    filter: &Filter,
-    all: bool,
-    command_path: Option<Arc<CommandPath>>,
-) -> Result<Report, Failure> {
-    if !filter.activity.is_empty() {
-        return Err(Failure::bad_input(
-            "cannot list findings with `--activity`: it filters views only",
-        )
-        .hint(
-            "use `--from` and `--to` for the time of one activity; `culprit activities REC` \
-             prints them for the slowest activities",
-        ));
-    }
-    let subject = Subject::of(filter)?;
-    let selects = !filter.process.is_empty() || !filter.thread.is_empty();
-    let threads =
-        selects.then(|| query(filter).map(|query| query.threads(recording))).transpose()?;
-    if threads.as_ref().is_some_and(|kept| !kept.contains(&true)) {
-        let given = [("process", &filter.process), ("thread", &filter.thread)];
-        let given = given.iter().filter(|(_, pattern)| !pattern.is_empty());
-        let given: Vec<String> =
-            given.map(|(option, pattern)| format!("`--{option} {pattern}`")).collect();
-        let what = format!("cannot list findings: {} matches no thread", given.join(" with "));
-        return Err(
-            Failure::bad_input(what).hint("`culprit report REC --limit 0` lists the threads")
-        );
-    }
-    let options = culprit_findings::Options {
-        all,
-        from: filter.from,
-        to: filter.to,
-        threads,
-        own: patterns(&filter.own)?,
-        command_path,
-        as_claimed: false,
-    };
-    let mut report = culprit_findings::find(recording, &options);
-    let kept =
-        |finding: &Finding| finding.at.is_empty() || finding.at.iter().any(|at| subject.holds(at));
-    report.findings.retain(|finding| {
-        let kept = kept(finding);
-        report.explained_share -= if kept { 0.0 } else { finding.share };
-        kept
-    });
-    report.explained_share = report.explained_share.max(0.0);
-    Ok(report)
-}
-
-/// The frames that findings must have, or must not, to be listed.
-struct Subject {
-    include: Patterns,
-    exclude: Patterns,
-}
-
-impl Subject {
-    fn of(filter: &Filter) -> Result<Self, Failure> {
-        Ok(Self { include: patterns(&filter.include)?, exclude: patterns(&filter.exclude)? })
-    }
-
-    fn holds(&self, at: &Where) -> bool {
-        self.include.iter().all(|pattern| at.stack.iter().any(|name| pattern.matches(name)))
-            && !at.stack.iter().any(|name| self.exclude.any(name))
-    }
-}
-
 /// Everything a report says about a recording.
 ///
 /// # Errors
 /// When a pattern is wrong.
 pub(crate) fn digest(recording: Recording, filter: &Filter, all: bool) -> Result<Digest, Failure> {
-    let query = query(&fitted(&recording, filter)?)?;
+    let filter = presets::applied(&recording, filter)?;
+    let query = query(&filters::fitted(&recording, recording.main_metric(), &filter))?;
     // Both follow it, unless they are about something else than the command.
-    let follow = query.metric() == Metric::Run && query.keeps_all_threads();
-    let path = follow.then(|| CommandPath::of(&recording)).flatten().map(Arc::new);
+    let path = command_path(&recording, &query);
     // The rest of the two has nothing in common, and findings take most of the time.
     let (report, tops) = rayon::join(
-        || findings_on(&recording, filter, all, path.clone()),
-        || tops(&recording, filter, path.as_deref()),
+        || culprit_report::findings(&recording, &filter, all, path.clone()),
+        || Tops::new(&recording, &filter, path.as_deref()),
     );
     Ok(Digest::new(recording, &query, report?, tops?))
-}
-
-/// The functions of what a filter keeps, and what they are parts of.
-fn tops(
-    recording: &Recording,
-    filter: &Filter,
-    path: Option<&CommandPath>,
-) -> Result<Tops, Failure> {
-    let Shown { tree, basis, run: run_time } = shown_of(recording, filter, path)?;
-    let causes = tree.causes(NodeId::ROOT).into_iter();
-    let run = (tree.metric() == Metric::Run)
-        .then(|| (causes.map(|(cause, time)| (cause, Nanos(time))).collect(), Nanos(tree.total())));
-    Ok(Tops {
-        functions: functions(&tree),
-        weighed: Weighed::new(recording, &tree),
-        heading: basis.heading(&tree),
-        run,
-        run_time,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing;
-
-    #[test]
-    fn findings_are_those_of_the_threads_and_frames_that_the_filter_keeps() {
-        let recording = testing::recording();
-        let told = |filter: Filter| findings(&recording, &filter, true).unwrap();
-        let all = told(Filter::default());
-        let costly = all.findings.iter().find(|finding| !finding.at.is_empty()).unwrap();
-        let thread = costly.at[0].thread.to_string();
-        let name = thread.split(' ').next().unwrap();
-        let kept = |report: &Report| report.findings.iter().any(|f| f.title == costly.title);
-        assert!(kept(&told(Filter { thread: name.to_owned(), ..Filter::default() })));
-        let nobody = Filter { thread: "nobody".to_owned(), ..Filter::default() };
-        assert!(findings(&recording, &nobody, true).unwrap_err().to_string().contains("nobody"));
-        let leaf = costly.at[0].stack.last().unwrap().to_string();
-        let excluded = told(Filter { exclude: leaf, ..Filter::default() });
-        assert!(!kept(&excluded) && excluded.explained_share < all.explained_share);
-        let own = Filter { own: "@(".to_owned(), ..Filter::default() };
-        assert!(findings(&recording, &own, true).is_err());
-        assert!(
-            findings(&recording, &Filter { process: "@(".into(), ..Filter::default() }, true)
-                .is_err()
-        );
-    }
 }

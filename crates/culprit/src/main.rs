@@ -1,7 +1,8 @@
 //! The `culprit` program: arguments to a plan, the plan to effects, effects to output.
 //!
-//! `args` holds what can be typed, `commands` one file a subcommand, `output`, `json`, `html` and
-//! `svg` what comes out. Only this crate prints, exits, and reads the environment.
+//! `args` holds what can be typed, `commands` one file a subcommand, `output` the door to the terminal. What
+//! recordings look like is in `culprit_report`; `text`, `json` and `html` have the rest. Only this crate prints,
+//! exits, and reads the environment.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -12,7 +13,6 @@ mod casebook;
 mod clock;
 mod commands;
 mod companion;
-mod digest;
 mod doctor;
 mod failure;
 mod files;
@@ -36,13 +36,12 @@ mod runtimes;
 mod saved;
 mod session;
 mod settings;
-mod svg;
 mod tables;
 #[cfg(test)]
+#[path = "../../report/src/testing.rs"]
+#[expect(dead_code, reason = "most of the recordings are drawn for the tests of `report`")]
 mod testing;
 mod text;
-mod views;
-mod weighed;
 mod why;
 
 use args::NotParsed;

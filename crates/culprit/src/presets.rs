@@ -16,10 +16,10 @@ use std::path::PathBuf;
 use culprit_engine::calls::{MY_APP, Preset, my_app, stock_presets};
 use culprit_engine::own::OwnCode;
 use culprit_model::{Filter, Recording};
+use culprit_report::filters;
 
 use crate::failure::{Context as _, Failure};
 use crate::files;
-use crate::load;
 use crate::settings::{self, Settings};
 
 /// A preset and where it is from.
@@ -120,7 +120,7 @@ fn find<'a>(known: &'a [Known], name: &str) -> Result<&'a Known, Failure> {
 }
 
 fn app(recording: &Recording, own: &str) -> Result<String, Failure> {
-    let own = OwnCode::new(recording, &load::patterns(own)?);
+    let own = OwnCode::new(recording, &filters::patterns(own)?);
     my_app(recording, &own).ok_or_else(|| {
         Failure::bad_input(format!(
             "cannot use the preset `{MY_APP}`: no recorded function is the program's own code"

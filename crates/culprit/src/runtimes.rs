@@ -1,5 +1,5 @@
-//! Variables by which language runtimes name their functions: what to add to a command's environment,
-//! and what the recording says about it.
+//! Variables by which language runtimes name their functions: what to add to a command's environment.
+//! `culprit_report` reads what the recording says about it.
 //!
 //! ```text
 //! environment of the place      NODE_OPTIONS=--max-old-space-size=64
@@ -11,7 +11,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use culprit_model::{Ask, RUNTIMES, Recording, Runtime, is_same_option};
+use culprit_model::{Ask, RUNTIMES, Runtime, is_same_option};
 use culprit_record::HelpedRuntime;
 
 /// What is set for the runtimes that a command may start.
@@ -127,58 +127,10 @@ fn with_options(
     Ok(Added { name, value, ours: format!("{name}={ours}"), whole })
 }
 
-/// What a recording says about the runtimes that ran in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SeenRuntime {
-    /// Which runtime.
-    pub(crate) runtime: &'static Runtime,
-    /// What was set for it, `NAME=VALUE`; else why nothing was.
-    pub(crate) set: Result<String, String>,
-}
-
-impl SeenRuntime {
-    /// Those of a recording whose recorder could have set something, in the order of the table.
-    pub(crate) fn all(recording: &Recording) -> Vec<Self> {
-        let ran = |runtime: &Runtime| {
-            let of = |name: &str| Runtime::of_module(name).is_some_and(|r| r.id == runtime.id);
-            recording.modules.iter().any(|module| of(&module.name))
-        };
-        let seen = RUNTIMES.iter().filter(|runtime| ran(runtime));
-        let seen_runtime = |runtime: &'static Runtime| {
-            let set = runtime.set_in(&recording.meta)?;
-            Some(Self { runtime, set: set.map(str::to_owned).map_err(str::to_owned) })
-        };
-        seen.filter_map(seen_runtime).collect()
-    }
-
-    /// One line for a report.
-    pub(crate) fn line(&self) -> String {
-        let name = self.runtime.name;
-        match &self.set {
-            Ok(_) => {
-                let variables = self.runtime.variables.iter().map(|variable| variable.name);
-                let variables = variables.collect::<Vec<_>>().join(" and ");
-                format!(
-                    "Culprit set {variables} so that {name} functions have names; \
-                     `--no-runtime-help` leaves it off."
-                )
-            }
-            Err(why) => format!("Culprit set no variable for {name}: {why}."),
-        }
-    }
-
-    /// Why the runtime prints a line that the user did not ask for; none where it prints nothing.
-    pub(crate) fn printed(&self) -> Option<String> {
-        (self.runtime.id == "jvm" && self.set.is_ok()).then(|| {
-            "The JVM printed `Picked up JAVA_TOOL_OPTIONS` because Culprit set this variable to get \
-             function names; `--no-runtime-help` leaves it off"
-                .to_owned()
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use culprit_report::SeenRuntime;
+
     use super::*;
 
     fn help(environment: &[(&str, &str)]) -> RuntimeHelp {

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use culprit_engine::stats::{
     Bands, UnpairedRatio, Verdict, compare_unpaired, median, settle_unpaired,
 };
+use culprit_report::json::SCHEMA;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::failure::{Context as _, Failure};
-use crate::json::SCHEMA;
 
 /// Kept results.
 #[derive(Debug)]

@@ -1,14 +1,42 @@
-//! Results as people read them: numbers with their units, and pages of HTML.
+//! Results as people and programs read them: view models, and their text, JSON, HTML and SVG.
 //!
-//! Pure: it reads no file and no clock. Both programs use it, so that a finding about an analytics
-//! store looks like one about a recording.
+//! Pure: it reads no file and no clock, and prints nothing. Who calls it says how wide a text may be and
+//! whether it has colours ([`layout::Layout`]).
 //!
 //! ```text
+//! recording + filter ─> filters ─> shown   View: the tree that a filter keeps, and what it is a share of
+//!                               ─> digest  Digest: threads, functions, findings, checks, losses
+//!                                    │
+//!                                    ▼
+//!           views   rows and texts of trees, functions, wakers, phases, activities, differences
+//!           text    reports and findings      json    the documents      svg, html   pictures and pages
+//!
 //! units     1.00 s, 12.5 KiB, 97 %
-//! html      a page without scripts, its sections, pictures in SVG
+//! layout    tables, bars, colours, lines of a width
 //! ```
 
+mod digest;
+mod error;
+pub mod filters;
+mod findings;
 pub mod html;
+pub mod json;
+pub mod layout;
+mod palette;
+mod runtimes;
+pub mod shown;
+pub mod svg;
+#[cfg(test)]
+mod testing;
+pub mod text;
 mod units;
+pub mod views;
+mod weighed;
 
+pub use digest::{Check, Digest, Excuse, ThreadTime, Tops, command_path};
+pub use error::Error;
+pub use findings::findings;
+pub use runtimes::SeenRuntime;
+pub use shown::{Shown, View};
 pub use units::{bytes, evidence_value, measured, number, percent, signed_duration, size};
+pub use weighed::{LIMITS, Path, Weighed};

@@ -60,9 +60,9 @@ pub(crate) use prove::{ConfigProveArgs, RuntimeProbes};
 pub(crate) use record::{Allocations, RecordArgs, Stacks};
 pub(crate) use sql::SqlArgs;
 pub(crate) use views::{
-    ActivitiesArgs, ActivitiesBy, By, CompletionsArgs, DiffArgs, DoctorArgs, ExplainArgs,
-    FindingsArgs, FlameArgs, ManArgs, NameArgs, PathArgs, PresetsAction, PresetsArgs, ReportArgs,
-    TopArgs, TreeArgs, ViewArgs,
+    ActivitiesArgs, ActivitiesBy, CompletionsArgs, DiffArgs, DoctorArgs, ExplainArgs, FindingsArgs,
+    FlameArgs, ManArgs, NameArgs, PathArgs, PresetsAction, PresetsArgs, ReportArgs, TopArgs,
+    TreeArgs, ViewArgs,
 };
 pub(crate) use why::WhyArgs;
 

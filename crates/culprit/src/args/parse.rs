@@ -1,11 +1,23 @@
 //! Values that need more than clap's own parsers: times with units, sizes, amounts of work.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
-use culprit_model::{Nanos, Time};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use culprit_model::{Label, Nanos, Time, UnknownLabel};
 use culprit_record::DEFAULT_SAMPLING_BYTES;
 
 use super::record::Allocations;
+
+/// One of a closed list of words, each with its meaning for the help.
+pub(crate) fn words<L>(meaning: fn(L) -> &'static str) -> impl TypedValueParser<Value = L>
+where
+    L: Label + FromStr<Err = UnknownLabel> + Send + Sync,
+{
+    let value = |label: &L| PossibleValue::new(label.word()).help(meaning(*label));
+    let values: Vec<_> = L::ALL.iter().map(value).collect();
+    PossibleValuesParser::new(values).try_map(|word| word.parse::<L>())
+}
 
 /// `12.5ms`, `3s`, `2m`; a bare number is seconds.
 pub(crate) fn duration(text: &str) -> Result<Nanos, String> {

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use culprit_model::Time;
+use culprit_report::views::{Column, DiffGroup};
 
 use super::EngineArgs;
 use super::filter::{FilterArgs, RecordingArg, RecordingsArg, percent};
 use super::parse::{self, Work};
 use super::places::FORMS;
 use crate::settings::variables;
-use crate::views::Column;
 
 /// Arguments of `top`.
 #[derive(Debug, Clone, Args)]
@@ -19,7 +19,7 @@ pub(crate) struct TopArgs {
     #[command(flatten)]
     pub recording: RecordingsArg,
     /// Show these columns of every name instead of the usual table, separated by commas
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', value_parser = parse::words(Column::meaning))]
     pub columns: Vec<Column>,
     /// What to keep of it.
     #[command(flatten)]
@@ -80,9 +80,10 @@ pub(crate) struct DiffArgs {
         long,
         value_name = "WHAT",
         value_delimiter = ',',
+        value_parser = parse::words(DiffGroup::meaning),
         default_value = "cause,function,module,thread"
     )]
-    pub by: Vec<By>,
+    pub by: Vec<DiffGroup>,
     /// Write a differential flame graph: `x.svg`
     #[arg(long, short, value_name = "FILE", value_parser = parse::file)]
     pub output: Option<PathBuf>,
@@ -92,37 +93,6 @@ pub(crate) struct DiffArgs {
     /// What to keep of both sides.
     #[command(flatten)]
     pub filter: FilterArgs,
-}
-
-/// What a difference is grouped by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum By {
-    /// Causes: why time passed.
-    Cause,
-    /// Functions of the program's own code, with what runs below them.
-    Function,
-    /// Modules by their own time.
-    Module,
-    /// Threads by name.
-    Thread,
-    /// Processes by name.
-    Process,
-    /// Instances: processes by command line; those with the same one are numbered as they start.
-    Instance,
-}
-
-impl By {
-    /// Its word.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Cause => "cause",
-            Self::Function => "function",
-            Self::Module => "module",
-            Self::Thread => "thread",
-            Self::Process => "process",
-            Self::Instance => "instance",
-        }
-    }
 }
 
 /// Arguments of `critical-path` and `phases`.

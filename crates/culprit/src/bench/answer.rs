@@ -19,8 +19,8 @@ use crate::args::FailOnVerdict;
 use crate::output::elide;
 use crate::places;
 use crate::rounds::{Recorded, Rounds, Timed};
-use crate::text::{Sides, compared};
 use culprit_probe::Gate;
+use culprit_report::text::{ComparedSides, compared};
 
 /// What is measured of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -251,7 +251,7 @@ impl Answer {
             if !self.end_alike(row.arm) {
                 return Some(no_verdict(here, there));
             }
-            let sides = Sides {
+            let sides = ComparedSides {
                 here: &here.short,
                 there: &there.short,
                 told: (told(here), told(there)),

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use culprit_engine::stats::{Ratio, Verdict};
 use culprit_findings::FindingChange;
 use culprit_model::{Finding, Nanos};
+use culprit_report::text::{ComparedSides, compared};
 
 use super::case::Pair;
 use super::conduct::Effort;
 use crate::bench::{Answer, Metric};
 use crate::output::{number, percent};
-use crate::text::{Sides, compared};
 
 /// The finding must explain this share of the time that guilty takes longer than fixed. With less,
 /// something else is as much the reason.
@@ -164,7 +164,7 @@ pub(super) fn judge(
 /// Fixed against guilty in words, by wall time: that is what a case is about.
 fn sentence(ratio: &Ratio, (guilty, fixed): (Option<Nanos>, Option<Nanos>)) -> String {
     let told = |wall: Option<Nanos>| wall.unwrap_or_default().to_string();
-    let sides = Sides {
+    let sides = ComparedSides {
         here: "fixed",
         there: "guilty",
         told: (told(fixed), told(guilty)),

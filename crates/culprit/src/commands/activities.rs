@@ -3,13 +3,13 @@
 use culprit_engine::activities::Survey;
 use culprit_engine::calls::Patterns;
 use culprit_model::{Activity, ActivityId, LossKind, Recording};
+use culprit_report::json::{ActivitiesDocument, OfRecording};
+use culprit_report::views::{ActivitiesView, activities_text};
 
 use crate::args::{ActivitiesArgs, ActivitiesBy};
 use crate::failure::{Context as _, Failure, Outcome};
-use crate::json::{ActivitiesDocument, OfRecording};
 use crate::load;
 use crate::output::Output;
-use crate::views::{ActivitiesView, activities_text};
 
 /// Names unless the user says otherwise.
 const NAMES: usize = 20;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ActivitiesArgs, output: &mut Output) -> Result<Outcome,
     if json {
         output.document(&OfRecording::new(&recording, ActivitiesDocument::new(&view)))?;
     } else if !rows.is_empty() {
-        let text = activities_text(&view, !args.name.is_empty(), output);
+        let text = activities_text(&view, !args.name.is_empty(), output.layout());
         output.print(&text)?;
     }
     Ok(Outcome::Done)

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use culprit_engine::calls::NameId;
+use culprit_report::json::{ButterflyDocument, OfView};
+use culprit_report::{View, views};
 
 use crate::args::{FilterArgs, NameArgs, RecordingsArg};
 use crate::failure::{Failure, Outcome};
-use crate::json::{ButterflyDocument, OfView};
+use crate::load;
 use crate::output::Output;
-use crate::{load, views};
 
 /// Rows of each side unless the user says otherwise.
 const ROWS: usize = 20;
@@ -24,8 +25,8 @@ pub(crate) fn run(args: &NameArgs, output: &mut Output) -> Result<Outcome, Failu
         output.document(&OfView::new(&view, document))?;
     } else {
         let limit = view.filter.limit.unwrap_or(ROWS);
-        let text = views::butterfly_text(&view.tree, focus, limit, output);
-        output.print(&(view.head(output) + &text))?;
+        let text = views::butterfly_text(&view.tree, focus, limit, output.layout());
+        output.print(&(view.head(output.layout()) + &text))?;
     }
     Ok(Outcome::Done)
 }
@@ -37,9 +38,9 @@ pub(crate) fn run(args: &NameArgs, output: &mut Output) -> Result<Outcome, Failu
 /// As [`run`].
 pub(crate) fn focused(
     args: &NameArgs,
-    load: fn(&RecordingsArg, &FilterArgs, &Output) -> Result<load::View, Failure>,
+    load: fn(&RecordingsArg, &FilterArgs, &Output) -> Result<View, Failure>,
     output: &Output,
-) -> Result<(load::View, NameId), Failure> {
+) -> Result<(View, NameId), Failure> {
     let is_turned_round = || Path::new(&args.function).is_file();
     let view =
         load(&args.recording, &args.filter, output).map_err(|failure| match is_turned_round() {

@@ -3,13 +3,13 @@
 use culprit_engine::causes::Causes;
 use culprit_engine::wakers::{Lives, Scope, selected_path};
 use culprit_model::{Recording, ThreadId, Time};
+use culprit_report::json::{OfRecording, PathDocument};
+use culprit_report::views::{PathView, path_text};
 
 use crate::args::PathArgs;
 use crate::failure::{Context as _, Failure, Outcome};
-use crate::json::{OfRecording, PathDocument};
 use crate::load;
 use crate::output::Output;
-use crate::views::{PathView, path_text};
 
 /// Links unless the user says otherwise: what a screen holds.
 const LINKS: usize = 40;
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &PathArgs, output: &mut Output) -> Result<Outcome, Failu
         let document = PathDocument::new(&view, args.limit.unwrap_or(0));
         output.document(&OfRecording::new(&recording, document))?;
     } else {
-        let text = path_text(&view, args.limit.unwrap_or(LINKS), output);
+        let text = path_text(&view, args.limit.unwrap_or(LINKS), output.layout());
         output.print(&text)?;
     }
     Ok(Outcome::Done)

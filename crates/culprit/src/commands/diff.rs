@@ -7,13 +7,16 @@ use culprit_engine::calls::{CallTree, Change, Diff, Index, NodeId, Side, changes
 use culprit_engine::own::OwnCode;
 use culprit_engine::run_time::{RunSubject, RunTime};
 use culprit_model::{Cause, Filter, Label as _, Metric, ProcessId, Recording, Text};
+use culprit_report::json::DiffDocument;
+use culprit_report::views::{
+    Basis, DiffGroup, DiffView, Kind, Section, Sides, diff_text, functions, own_code_times,
+};
+use culprit_report::{filters, shown, svg};
 
-use crate::args::{By, DiffArgs};
+use crate::args::DiffArgs;
 use crate::failure::{Failure, Outcome};
-use crate::json::DiffDocument;
 use crate::output::Output;
-use crate::views::{Basis, DiffView, Kind, Section, Sides, diff_text, functions, own_code_times};
-use crate::{files, fleet, load, svg};
+use crate::{files, fleet, load};
 
 /// Rows of a table unless the user says otherwise.
 const ROWS: usize = 15;
@@ -48,7 +51,7 @@ struct Runs {
     metrics: Option<BTreeSet<Metric>>,
     /// What the last run's values are shares of.
     basis: Basis,
-    sections: BTreeMap<By, Vec<Values>>,
+    sections: BTreeMap<DiffGroup, Vec<Values>>,
 }
 
 /// Runs it.
@@ -74,7 +77,7 @@ pub(crate) fn run(args: &DiffArgs, output: &mut Output) -> Result<Outcome, Failu
     } else if output.wants_json() {
         output.document(&DiffDocument::new(&view, filter.limit.unwrap_or(0)))?;
     } else {
-        let text = diff_text(&view, filter.limit.unwrap_or(ROWS), output);
+        let text = diff_text(&view, filter.limit.unwrap_or(ROWS), output.layout());
         output.print(&text)?;
     }
     Ok(Outcome::Done)
@@ -191,7 +194,7 @@ struct ComparedRun {
     subject: Option<&'static str>,
     metrics: BTreeSet<Metric>,
     basis: Basis,
-    values: Vec<(By, Values)>,
+    values: Vec<(DiffGroup, Values)>,
 }
 
 fn one(
@@ -203,29 +206,29 @@ fn one(
     let (recording, recordings) = compared(file, filter, args, output)?;
     load::check_metric(&args.filter, &recording)?;
     let filter = load::fitted(&recording, filter)?;
-    let run = load::run_time(&recording, &filter)?;
+    let run = shown::run_time(&recording, &filter)?;
     let index = Index::rooted(run.as_ref().map_or(&recording, |run| &run.recording), filter.root);
     // Folding by percentage is the difference's own, after both sides are put together.
     let whole = Filter { fold_pct: None, ..filter };
-    let query = load::query(&whole)?;
-    let (tree, basis) = (index.tree(&query), load::basis(&recording, run.as_ref(), &query));
-    let own = OwnCode::new(&recording, &load::patterns(&whole.own)?);
+    let query = filters::query(&whole)?;
+    let (tree, basis) = (index.tree(&query), shown::basis(&recording, run.as_ref(), &query));
+    let own = OwnCode::new(&recording, &filters::patterns(&whole.own)?);
     let origins = own.by_name(&recording);
     let mut values = Vec::new();
     for by in &args.by {
         let found = match by {
-            By::Function => own_code_times(&tree, &origins),
-            By::Cause => causes(&tree),
-            By::Module => {
+            DiffGroup::Function => own_code_times(&tree, &origins),
+            DiffGroup::Cause => causes(&tree),
+            DiffGroup::Module => {
                 let group = format!("{};{{%}}!->$1", whole.group);
                 let modules = Filter { group, ..whole.clone() };
-                own_times(&index.tree(&load::query(&modules)?))
+                own_times(&index.tree(&filters::query(&modules)?))
             }
-            By::Thread => starting(&tree, "Thread "),
-            By::Process => starting(&tree, "Process "),
-            By::Instance => {
+            DiffGroup::Thread => starting(&tree, "Thread "),
+            DiffGroup::Process => starting(&tree, "Process "),
+            DiffGroup::Instance => {
                 let apart = Filter { erase_ids: false, ..whole.clone() };
-                instances(&recording, &index.tree(&load::query(&apart)?))
+                instances(&recording, &index.tree(&filters::query(&apart)?))
             }
         };
         values.push((*by, found));
@@ -320,7 +323,7 @@ fn view(args: &DiffArgs, filter: &Filter, before: Runs, after: Runs) -> DiffView
     let units =
         |runs: &Runs, at: usize| runs.recordings as f64 * work(at).map_or(1.0, |work| work.amount);
     let units = (units(&before, 0), units(&after, 1));
-    let section = |by: &By| {
+    let section = |by: &DiffGroup| {
         let of = |runs: &Runs| runs.sections.get(by).cloned().unwrap_or_default();
         let rows: Vec<Change> = changes(&of(&before), &of(&after), units);
         Section { by: *by, rows }

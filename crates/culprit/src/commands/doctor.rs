@@ -2,15 +2,15 @@
 
 use culprit_findings::{ImageLayer, ImageStored, ImageWaste, find_image};
 use culprit_place::{FileSystem, PlaceFacts, PlaceSpec};
+use culprit_report::json::{FindingJson, SCHEMA};
+use culprit_report::text::{Detail, findings_text};
 use serde::Serialize;
 
 use super::checkup::{Checkup, checkup};
 use crate::args::DoctorArgs;
 use crate::doctor::{Check, State, System, examine};
 use crate::failure::{Failure, Outcome};
-use crate::json::{FindingJson, SCHEMA};
 use crate::output::{Align, Output, Table, bytes, clean, wrap};
-use crate::text::{Detail, findings_text};
 use crate::{image, places};
 
 /// What the recorder answers.
@@ -140,7 +140,7 @@ fn image_text(image: &ImageStored, output: &Output) -> String {
     text.push_str(&table.render(output.width()));
     let findings = find_image(image, image::machine());
     if !findings.is_empty() {
-        text.push_str(&findings_text(&findings, Detail::Titles, output));
+        text.push_str(&findings_text(&findings, Detail::Titles, output.layout()));
     }
     if image.waste.is_empty() {
         text.push_str("  no hidden files and no duplicate files\n");
@@ -192,7 +192,7 @@ fn checkup_text(told: &Checkup, output: &Output) -> String {
         text.push_str(&wrap(&clean(&place.title), output.width(), "  "));
     }
     if !told.causes.is_empty() {
-        text.push_str(&findings_text(&told.causes, Detail::Titles, output));
+        text.push_str(&findings_text(&told.causes, Detail::Titles, output.layout()));
     } else if !told.probes.is_empty() {
         text.push_str("  these measurements show nothing unusual\n");
     }

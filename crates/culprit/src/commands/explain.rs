@@ -2,13 +2,13 @@
 
 use culprit_config::{ConfigRuleDoc, PAGES};
 use culprit_findings::{DATA_PAGES, Group, RuleDoc, Specificity, catalogue};
+use culprit_report::json::SCHEMA;
+use culprit_report::text::finding_page;
 use serde::Serialize;
 
 use crate::args::ExplainArgs;
 use crate::failure::{Failure, Outcome};
-use crate::json::SCHEMA;
 use crate::output::{Align, Output, Table};
-use crate::text::finding_page;
 
 /// Runs it.
 ///
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &ExplainArgs, output: &mut Output) -> Result<Outcome, Fa
     if output.wants_json() {
         output.document(&Page { schema: SCHEMA, finding: Entry::from(&doc) })?;
     } else {
-        let text = finding_page(&doc, output);
+        let text = finding_page(&doc, output.layout());
         output.print(&text)?;
     }
     Ok(Outcome::Done)

@@ -8,15 +8,16 @@ use std::path::Path;
 use culprit_engine::calls::{NodeId, select};
 use culprit_exchange::{Error, Format, Profile};
 use culprit_model::{Drill, Filter, Metric};
+use culprit_report::json::{LeftOutJson, SCHEMA};
+use culprit_report::views::Basis;
+use culprit_report::{filters, shown, svg};
 use serde::Serialize;
 
 use crate::args::{ExportArgs, FilterArgs, Target};
 use crate::failure::{Failure, Outcome};
 use crate::fleet::StoreCounts;
-use crate::json::{LeftOutJson, SCHEMA};
 use crate::output::Output;
-use crate::views::Basis;
-use crate::{files, fleet, load, svg};
+use crate::{files, fleet, load};
 
 /// Runs it.
 ///
@@ -113,7 +114,7 @@ fn rows(args: &ExportArgs, format: Format, output: &mut Output) -> Result<Outcom
         output.say("`--fold-pct` has no effect: the export contains complete stacks");
     }
     // Wrong patterns are told before a long recording is read.
-    load::query(&filter)?;
+    filters::query(&filter)?;
     let (recording, filter, sum) = if args.recording.is_folder()? {
         let (recording, facts) = load::folder_sum(&args.recording, &filter, output)?;
         (recording, fleet::without_selection(filter), Some(Basis::of_fleet(&facts)))
@@ -122,9 +123,9 @@ fn rows(args: &ExportArgs, format: Format, output: &mut Output) -> Result<Outcom
     };
     load::check_metric(&args.filter, &recording)?;
     let filter = load::fitted(&recording, &filter)?;
-    let query = load::query(&filter)?;
-    let run = load::run_time(&recording, &filter)?;
-    let basis = sum.unwrap_or_else(|| load::basis(&recording, run.as_ref(), &query));
+    let query = filters::query(&filter)?;
+    let run = shown::run_time(&recording, &filter)?;
+    let basis = sum.unwrap_or_else(|| shown::basis(&recording, run.as_ref(), &query));
     let rows_of = run.as_ref().map_or(&recording, |run| &run.recording);
     let selection = select(rows_of, &query);
     let profile = Profile { recording: rows_of, metric: query.metric(), selection: &selection };
@@ -236,9 +237,9 @@ mod tests {
         let Target::Profile(format) = args.to else { panic!("{line}") };
         let recording = testing::recording();
         let filter = load::fitted(&recording, &row_filter(&args.filter, format).unwrap()).unwrap();
-        let run = load::run_time(&recording, &filter).unwrap();
+        let run = shown::run_time(&recording, &filter).unwrap();
         let rows_of = run.as_ref().map_or(&recording, |run| &run.recording);
-        let rows = select(rows_of, &load::query(&filter).unwrap()).rows;
+        let rows = select(rows_of, &filters::query(&filter).unwrap()).rows;
         rows.iter().map(|row| row.value).sum::<u64>() / 1_000_000
     }
 

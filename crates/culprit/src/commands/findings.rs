@@ -3,12 +3,12 @@
 use super::fail_on::{FailOn, outcome};
 use crate::args::FindingsArgs;
 use crate::failure::{Failure, Outcome};
-use crate::json::{FindingsDocument, FleetFindingsDocument, OfRecording};
 use crate::output::Output;
-use crate::text::{Detail, findings_text};
-use crate::views::fleet_findings_text;
-use crate::weighed::LIMITS;
 use crate::{fleet, load};
+use culprit_report::LIMITS;
+use culprit_report::json::{FindingsDocument, FleetFindingsDocument, OfRecording};
+use culprit_report::text::{Detail, findings_text};
+use culprit_report::views::fleet_findings_text;
 
 /// Findings of a folder that a text shows unless the user says otherwise.
 const FLEET_FINDINGS: usize = 20;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &FindingsArgs, output: &mut Output) -> Result<Outcome, F
     } else {
         let text = match report.findings.is_empty() && recording.intervals.is_empty() {
             true => format!("{LIMITS}\n"),
-            false => findings_text(&report.findings, Detail::Full, output),
+            false => findings_text(&report.findings, Detail::Full, output.layout()),
         };
         output.print(&text)?;
     }
@@ -62,7 +62,7 @@ fn run_folder(
         output.document(&document)?;
     } else {
         let limit = filter.limit.unwrap_or(FLEET_FINDINGS);
-        output.print(&fleet_findings_text(&all, by.as_deref(), limit, output))?;
+        output.print(&fleet_findings_text(&all, by.as_deref(), limit, output.layout()))?;
     }
     let worst: Vec<_> = all.findings.into_iter().map(|found| found.worst).collect();
     Ok(outcome(fail_on, &worst))

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use culprit_engine::losses;
+use culprit_report::json::{OfView, TreeDocument};
+use culprit_report::{View, svg, views};
 
 use crate::args::FlameArgs;
 use crate::failure::{Failure, Outcome};
-use crate::json::{OfView, TreeDocument};
 use crate::output::Output;
-use crate::{files, load, svg, views};
+use crate::{files, load};
 
 /// What `-o` names.
 enum Picture<'a> {
@@ -41,15 +42,15 @@ pub(crate) fn run(args: &FlameArgs, output: &mut Output) -> Result<Outcome, Fail
             output.document(&OfView::new(&view, document))?;
         }
         None => {
-            let text = views::flame_text(&view.tree, view.filter.limit, output);
-            output.print(&(view.head(output) + &text))?;
+            let text = views::flame_text(&view.tree, view.filter.limit, output.layout());
+            output.print(&(view.head(output.layout()) + &text))?;
         }
     }
     Ok(Outcome::Done)
 }
 
 /// What a picture is of; a picture leaves the terminal, so it says by itself what it lacks.
-pub(super) fn title(view: &load::View) -> String {
+pub(super) fn title(view: &View) -> String {
     let lines = losses::lines(&view.recording.losses);
     let whole = if losses::holes(&lines).next().is_some() { "incomplete recording: " } else { "" };
     let meta = &view.recording.meta;

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use culprit_exchange::{Error, Imported};
 use culprit_model::Recording;
+use culprit_report::json::SCHEMA;
 use serde::Serialize;
 
 use crate::args::ImportArgs;
 use crate::failure::{Failure, Outcome, chain};
 use crate::files;
-use crate::json::SCHEMA;
 use crate::output::{Output, clean};
 use crate::pool;
 

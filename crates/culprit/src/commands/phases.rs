@@ -5,14 +5,14 @@ use std::sync::Arc;
 use culprit_engine::phases::{Phase, Phases};
 use culprit_engine::wakers::{CommandPath, Scope};
 use culprit_model::{Finding, Nanos, Recording, ThreadId, Time};
+use culprit_report::json::{OfRecording, PhasesDocument};
+use culprit_report::views::{PhasesView, phases_text};
 
 use super::critical_path;
 use crate::args::PathArgs;
 use crate::failure::{Failure, Outcome};
-use crate::json::{OfRecording, PhasesDocument};
 use crate::load;
 use crate::output::Output;
-use crate::views::{PhasesView, phases_text};
 
 /// Places of a phase unless the user says otherwise.
 const PLACES: usize = 5;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &PathArgs, output: &mut Output) -> Result<Outcome, Failu
         let document = PhasesDocument::new(&view, args.limit.unwrap_or(0));
         output.document(&OfRecording::new(&recording, document))?;
     } else {
-        let text = phases_text(&view, args.limit.unwrap_or(PLACES), output);
+        let text = phases_text(&view, args.limit.unwrap_or(PLACES), output.layout());
         output.print(&text)?;
     }
     Ok(Outcome::Done)

@@ -2,11 +2,11 @@
 
 use culprit_engine::calls::{Preset, Query};
 use culprit_model::Filter;
+use culprit_report::json::SCHEMA;
 use serde::Serialize;
 
 use crate::args::{PresetsAction, PresetsArgs};
 use crate::failure::{Context as _, Failure, Outcome};
-use crate::json::SCHEMA;
 use crate::output::{Align, Output, Table, clean};
 use crate::presets::{self, Known};
 

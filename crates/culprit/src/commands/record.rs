@@ -8,17 +8,17 @@ use std::time::Duration;
 use culprit_model::{Pid, Recording};
 use culprit_place::{Cgroup, Command, PlaceSpec, SharedLibrary, Stdio};
 use culprit_record::{ActivityProbe, AllocationTrace, ClockRate, Extras, SocketActivity, Target};
+use culprit_report::json::{OfRecording, SCHEMA};
+use culprit_report::text::summary_text;
+use culprit_report::{SeenRuntime, filters};
 use serde::Serialize;
 
 use crate::args::{ActivityArg, Allocations, RecordArgs};
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::files::{self, Replaced};
 use crate::interrupt::Interrupts;
-use crate::json::{OfRecording, SCHEMA};
 use crate::output::{Output, Progress};
-use crate::runtimes::SeenRuntime;
 use crate::session::{CommandRun, Control, SamplerFolder, Settings, run_command, run_target};
-use crate::text::summary_text;
 use crate::{load, places};
 
 /// Bytes in a MiB.
@@ -227,7 +227,7 @@ fn tell(plan: &Plan, recorded: Recorded, output: &mut Output) -> Result<Outcome,
     for line in SeenRuntime::all(&recorded.recording).iter().filter_map(SeenRuntime::printed) {
         output.say(&line);
     }
-    let digest = load::digest(recorded.recording, &load::run_filter(), false)?;
+    let digest = load::digest(recorded.recording, &filters::run_filter(), false)?;
     output.say_painted(&summary_text(&digest, &plan.output, output.talk_paint()));
     if output.wants_json() {
         output.document(&OfRecording::new(&digest.recording, document))?;

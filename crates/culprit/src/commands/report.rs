@@ -3,16 +3,19 @@
 use std::path::Path;
 
 use culprit_model::KeptConfiguration;
+use culprit_report::json::ReportDocument;
+use culprit_report::text::{ThreadList, report_text};
+use culprit_report::{Digest, html};
 
 use super::fail_on::{FailOn, outcome};
 use crate::args::{FindingsArgs, ReportArgs};
-use crate::digest::Digest;
 use crate::failure::{Context as _, Failure, Outcome};
-use crate::json::ReportDocument;
+use crate::html::kept_section;
+use crate::json::KeptJson;
 use crate::output::{Output, percent};
 use crate::running::{kept_by, read_snapshot};
-use crate::text::{ThreadList, report_text};
-use crate::{files, html, load};
+use crate::text::configuration_text;
+use crate::{files, load};
 
 /// Runs it.
 ///
@@ -41,10 +44,11 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Outcome, Fai
     }
     if output.wants_json() {
         let kept = kept_by(&digest.recording.meta);
-        output.document(&ReportDocument::new(&digest, kept.as_ref()))?;
+        output.document(&ReportDocument::new(&digest, kept.as_ref().map(KeptJson::new)))?;
     } else if args.output.is_none() {
         let list = ThreadList { most: filter.limit.unwrap_or(0), idle: args.idle };
-        let text = report_text(&digest, path, list, output);
+        let kept = configuration_text(&digest.recording.meta, path, output);
+        let text = report_text(&digest, path, list, kept.as_deref(), output.layout());
         output.print(&text)?;
     }
     Ok(outcome(fail_on.as_ref(), &digest.report.findings))
@@ -63,6 +67,7 @@ fn snapshot_of(path: &Path) -> Result<KeptConfiguration, Failure> {
 /// When the file cannot be written.
 pub(crate) fn write_page(digest: &Digest, path: &Path) -> Result<(), Failure> {
     let meta = &digest.recording.meta;
+    let views = vec![(meta.place.clone(), digest)];
     let page = html::Page {
         verdict: digest.verdict(),
         because: None,
@@ -87,7 +92,8 @@ pub(crate) fn write_page(digest: &Digest, path: &Path) -> Result<(), Failure> {
             percent(digest.report.explained_share),
             digest.report.whole
         ),
-        views: vec![(meta.place.clone(), digest)],
+        configuration: kept_section(&views),
+        views,
         first: 0,
     };
     let html = html::render(&page).or_refused(|| "cannot create the HTML page".to_owned())?;

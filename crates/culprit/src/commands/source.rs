@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use culprit_engine::calls::{LineValue, Lines};
 use culprit_model::{Metric, Text};
+use culprit_report::json::{OfView, SCHEMA};
+use culprit_report::views::{share, value};
 use serde::Serialize;
 
 use super::butterfly;
 use crate::args::NameArgs;
 use crate::failure::{Failure, Outcome};
-use crate::json::{OfView, SCHEMA};
 use crate::load;
 use crate::output::{Output, clean, percent};
-use crate::views::{share, value};
 
 /// Lines of source shown around those that weigh something.
 const AROUND: u32 = 2;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &NameArgs, output: &mut Output) -> Result<Outcome, Failu
         output.document(&OfView::new(&view, document))?;
     } else {
         let text = text(&name, tree.metric(), tree.total(), &lines, output);
-        output.print(&(view.head(output) + &text))?;
+        output.print(&(view.head(output.layout()) + &text))?;
     }
     Ok(Outcome::Done)
 }

@@ -1,12 +1,13 @@
 //! `culprit top REC`: functions by their own and total time.
 
 use culprit_engine::own::OwnCode;
+use culprit_report::json::{OfView, TopDocument};
+use culprit_report::{filters, views};
 
 use crate::args::TopArgs;
 use crate::failure::{Failure, Outcome};
-use crate::json::{OfView, TopDocument};
+use crate::load;
 use crate::output::Output;
-use crate::{load, views};
 
 /// Rows unless the user says otherwise: what a screen holds.
 const ROWS: usize = 30;
@@ -19,12 +20,13 @@ pub(crate) fn run(args: &TopArgs, output: &mut Output) -> Result<Outcome, Failur
     let view = load::view(&args.recording, &args.filter, output)?;
     let limit = view.filter.limit;
     if !args.columns.is_empty() && !output.wants_json() {
-        let text = views::columns_text(&view.tree, &args.columns, limit.unwrap_or(ROWS), output);
-        output.print(&(view.head(output) + &text))?;
+        let text =
+            views::columns_text(&view.tree, &args.columns, limit.unwrap_or(ROWS), output.layout());
+        output.print(&(view.head(output.layout()) + &text))?;
         return Ok(Outcome::Done);
     }
     let cpi = views::Cpi::of(&view.recording, &view.filter)?;
-    let own = OwnCode::new(&view.recording, &load::patterns(&view.filter.own)?);
+    let own = OwnCode::new(&view.recording, &filters::patterns(&view.filter.own)?);
     let called_from = views::CalledFrom::of(&view.tree, own.by_name(&view.recording));
     let places = views::FunctionPlaces::of(&view.recording);
     let beside = views::Beside {
@@ -38,8 +40,8 @@ pub(crate) fn run(args: &TopArgs, output: &mut Output) -> Result<Outcome, Failur
         output.document(&OfView::new(&view, document))?;
     } else {
         let limit = limit.unwrap_or(ROWS);
-        let text = views::top_text(&view.tree, beside, limit, output);
-        output.print(&(view.head(output) + &text))?;
+        let text = views::top_text(&view.tree, beside, limit, output.layout());
+        output.print(&(view.head(output.layout()) + &text))?;
     }
     Ok(Outcome::Done)
 }

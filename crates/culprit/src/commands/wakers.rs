@@ -4,14 +4,14 @@ use culprit_engine::calls::{CallTree, RowKind};
 use culprit_engine::causes::{Causes, FutexWaits};
 use culprit_engine::wakers::{Ended, Lives, chain, ended};
 use culprit_model::{Cause, Filter, FrameId, Metric, Nanos, Recording, StackId, ThreadId};
+use culprit_report::json::{OfRecording, WakersDocument};
+use culprit_report::views::{WakerLink, WakerRow, function_at, wakers_text};
 use std::collections::BTreeMap;
 
 use crate::args::ViewArgs;
 use crate::failure::{Failure, Outcome};
-use crate::json::{OfRecording, WakersDocument};
 use crate::load;
 use crate::output::Output;
-use crate::views::{WakerLink, WakerRow, function_at, wakers_text};
 
 /// Rows unless the user says otherwise.
 const ROWS: usize = 15;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ViewArgs, output: &mut Output) -> Result<Outcome, Failu
         let document = WakersDocument::new(&tree, &rows, all - rows.len());
         output.document(&OfRecording::new(&recording, document))?;
     } else {
-        let text = wakers_text(&tree, &rows, all - rows.len(), output);
+        let text = wakers_text(&tree, &rows, all - rows.len(), output.layout());
         output.print(&text)?;
     }
     Ok(Outcome::Done)

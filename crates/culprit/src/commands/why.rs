@@ -2,18 +2,19 @@
 
 use culprit_findings::Mechanism;
 use culprit_model::Filter;
+use culprit_report::{Digest, filters, html};
 
 use super::fail_on::{FailOn, outcome};
 use crate::args::WhyArgs;
-use crate::digest::Digest;
 use crate::failure::{Context as _, Failure, Outcome};
+use crate::html::{compare_section, kept_section};
 use crate::interrupt::Interrupts;
 use crate::json::WhyDocument;
 use crate::output::{Output, percent};
 use crate::session::Control;
 use crate::text::{fact_value, why_text};
 use crate::why::{Answer, Earlier, PlaceRuns, Plan, run_all};
-use crate::{files, html, load};
+use crate::{files, load};
 
 /// Runs it.
 ///
@@ -73,21 +74,23 @@ pub(crate) fn page(answer: &Answer, output: &Output) -> Result<String, Failure> 
     let mut digests: Vec<(String, Digest)> = Vec::new();
     for runs in &answer.places {
         if let Some(path) = &runs.typical {
-            let filter = Filter { own: answer.own.clone(), ..load::run_filter() };
+            let filter = Filter { own: answer.own.clone(), ..filters::run_filter() };
             let digest = load::digest(load::recording(path, output)?, &filter, false)?;
             digests.push((format!("{}, {}", runs.place, digest.recording.meta.wall), digest));
         }
     }
+    let views: Vec<_> = digests.iter().map(|(label, digest)| (label.clone(), digest)).collect();
     let page = html::Page {
         verdict: answer.verdict(),
         because: answer.because(),
         what: answer.command.join(" "),
         facts: facts(answer),
-        comparison: Some(answer),
+        comparison: Some(compare_section(answer)),
         findings: answer.findings(),
         findings_lead: lead(answer),
         first: shown_first(answer, &digests),
-        views: digests.iter().map(|(label, digest)| (label.clone(), digest)).collect(),
+        configuration: kept_section(&views),
+        views,
     };
     html::render(&page).or_refused(|| "cannot create the HTML page".to_owned())
 }

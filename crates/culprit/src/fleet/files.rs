@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use culprit_model::{Label as _, Loss, LossSeverity, Recording};
+use culprit_report::views::LeftOut;
 use rayon::prelude::*;
 
 use crate::failure::{Context as _, Failure, chain};
@@ -17,15 +18,6 @@ const EXTENSION: &str = "culprit";
 const NAMED: usize = 10;
 /// Pieces of work for each CPU: recordings differ in size.
 const PIECES: usize = 8;
-
-/// A file that is not in the sum.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LeftOut {
-    /// The file.
-    pub(crate) path: PathBuf,
-    /// Why.
-    pub(crate) why: String,
-}
 
 /// The `*.culprit` files of a folder, in the order of their names.
 ///

@@ -4,9 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use culprit_model::{Filter, Finding, Loss, Nanos, Text};
+use culprit_model::{Filter, Finding, Nanos, Text};
+use culprit_report::filters;
+use culprit_report::views::{FleetFinding, FleetFindings, LeftOut};
 
-use super::files::{self, LeftOut};
+use super::files;
 use super::key::FleetKey;
 use crate::failure::Failure;
 use crate::load;
@@ -15,36 +17,6 @@ use crate::output::Output;
 /// What makes findings of two recordings one: the rule, and the function that it names, without
 /// addresses, lines and numbers of processes.
 type FindingKey = (&'static str, Text, Text, Option<Text>);
-
-/// Findings of a folder.
-#[derive(Debug, Default)]
-pub(crate) struct FleetFindings {
-    /// Recordings that were judged.
-    pub(crate) recordings: usize,
-    /// Files that were not.
-    pub(crate) left_out: Vec<LeftOut>,
-    /// What is missing of the recordings.
-    pub(crate) losses: Vec<Loss>,
-    /// What shares are of: the sum of what the recordings' own shares are of.
-    pub(crate) whole: Nanos,
-    /// The findings, the dearest first.
-    pub(crate) findings: Vec<FleetFinding>,
-}
-
-/// One rule at one place in the code, in all recordings.
-#[derive(Debug)]
-pub(crate) struct FleetFinding {
-    /// What it costs in all of them.
-    pub(crate) cost: Nanos,
-    /// The recordings that have it.
-    pub(crate) recordings: usize,
-    /// The finding of the recording in which it costs most.
-    pub(crate) worst: Finding,
-    /// That recording.
-    pub(crate) worst_file: PathBuf,
-    /// Cost and recordings by group, the dearest first; empty unless they were asked for.
-    pub(crate) groups: Vec<(String, Nanos, usize)>,
-}
 
 /// A finding under construction.
 struct Found {
@@ -90,7 +62,7 @@ pub(crate) fn find(
 ) -> Result<FleetFindings, Failure> {
     let files = files::listed(folder)?;
     files::warn_of_copies(&files, output);
-    load::query(filter)?;
+    filters::query(filter)?;
     let parts = files::in_pieces(&files, output, |files, step| {
         let mut part = Part::default();
         for path in files {

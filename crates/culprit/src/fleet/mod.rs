@@ -22,9 +22,9 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use files::{LeftOut, readable};
-pub(crate) use findings::{FleetFinding, FleetFindings, find};
+pub(crate) use files::readable;
+pub(crate) use findings::find;
 pub(crate) use key::{FleetKey, LABEL_FACT, fleet_key};
 pub(crate) use store::{StoreCounts, write_store};
-pub(crate) use sum::{FleetFacts, GroupTotal, add_up, without_selection};
+pub(crate) use sum::{add_up, without_selection};
 pub(crate) use tables::{add_up_tables, find_in_tables, is_tables};

@@ -19,15 +19,16 @@ use culprit_engine::fleet::{
     FleetFindingRow, FleetFrame, FleetRecording, FleetSample, origin, stack_hashes,
 };
 use culprit_model::{Filter, Recording, Row, SelectedRow, Selection, Source, Step, Text};
+use culprit_report::json::finding_document;
+use culprit_report::views::{Kind, LeftOut, is_kernel};
+use culprit_report::{filters, shown};
 
-use super::files::{self, LeftOut};
+use super::files;
 use super::key::FleetKey;
 use super::sum::selection;
 use crate::failure::{Context as _, Failure};
-use crate::json::finding_document;
 use crate::load;
 use crate::output::Output;
-use crate::views::{Kind, is_kernel};
 
 /// What a store came to.
 #[derive(Debug, Default)]
@@ -70,7 +71,7 @@ pub(crate) fn write_store(
     let recordings = files::listed(folder)?;
     files::warn_of_copies(&recordings, output);
     let filter = selection(given);
-    load::query(&filter)?;
+    filters::query(&filter)?;
     let parts = files::in_pieces(&recordings, output, |files, step| {
         let mut part = Part::default();
         for path in files {
@@ -149,8 +150,8 @@ fn add_file(
 ) -> Result<(), String> {
     let recording = files::open(path)?;
     let filter = load::fitted(&recording, filter).map_err(|failure| failure.to_string())?;
-    let query = load::query(&filter).map_err(|failure| failure.to_string())?;
-    let run = load::run_time(&recording, &filter).map_err(|failure| failure.to_string())?;
+    let query = filters::query(&filter).map_err(|failure| failure.to_string())?;
+    let run = shown::run_time(&recording, &filter).map_err(|failure| failure.to_string())?;
     let rows_of = run.as_ref().map_or(&recording, |run| &run.recording);
     let selection = select(rows_of, &query);
     let hashes = stack_hashes(rows_of, &selection);

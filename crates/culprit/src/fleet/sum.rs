@@ -7,38 +7,14 @@ use culprit_engine::calls::select;
 use culprit_engine::fleet::Fleet;
 use culprit_engine::run_time::{RunSubject, RunTime};
 use culprit_model::{Filter, Loss, Meta, Metric, Nanos, Recording, Root, Rung, counted};
+use culprit_report::views::{FleetFacts, GroupTotal, LeftOut};
+use culprit_report::{filters, shown};
 
-use super::files::{self, LeftOut};
+use super::files;
 use super::key::FleetKey;
 use crate::failure::Failure;
 use crate::load;
 use crate::output::Output;
-
-/// What a folder's sum is made of.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct FleetFacts {
-    /// Recordings in the sum.
-    pub(crate) recordings: usize,
-    /// Those of them whose run time is the busy time of all threads, because no command ended.
-    pub(crate) services: usize,
-    /// What they are grouped by.
-    pub(crate) by: Option<String>,
-    /// The groups, the largest first.
-    pub(crate) groups: Vec<GroupTotal>,
-    /// Files that are not in the sum.
-    pub(crate) left_out: Vec<LeftOut>,
-}
-
-/// One group.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct GroupTotal {
-    /// Its name: a host, an image, a version, a day, a label's value.
-    pub(crate) name: String,
-    /// Recordings in it.
-    pub(crate) recordings: usize,
-    /// The sum of what a filter's threads and time range keep, in the metric's unit.
-    pub(crate) total: u64,
-}
 
 /// Recordings of one metric under construction.
 struct Sum {
@@ -130,7 +106,7 @@ pub(crate) fn add_up(
     let files = files::listed(folder)?;
     files::warn_of_copies(&files, output);
     let filter = selection(given);
-    load::query(&filter)?;
+    filters::query(&filter)?;
     let parts = files::in_pieces(&files, output, |files, step| {
         let mut part = Part::default();
         for path in files {
@@ -209,8 +185,8 @@ fn add_file(
 ) -> Result<(), String> {
     let recording = files::open(path)?;
     let filter = load::fitted(&recording, filter).map_err(|failure| failure.to_string())?;
-    let query = load::query(&filter).map_err(|failure| failure.to_string())?;
-    let run = load::run_time(&recording, &filter).map_err(|failure| failure.to_string())?;
+    let query = filters::query(&filter).map_err(|failure| failure.to_string())?;
+    let run = shown::run_time(&recording, &filter).map_err(|failure| failure.to_string())?;
     let rows_of = run.as_ref().map_or(&recording, |run| &run.recording);
     let selection = select(rows_of, &query);
     // Zero is an answer only where the recorder would have seen more.

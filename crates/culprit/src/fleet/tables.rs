@@ -14,16 +14,15 @@ use culprit_engine::fleet::{Fleet, FleetSample, SumFrame};
 use culprit_model::{
     Cause, Filter, Label as _, Meta, Metric, Nanos, Recording, Root, Row as _, Rung,
 };
+use culprit_report::json::FindingJson;
+use culprit_report::views::{FleetFacts, FleetFinding, FleetFindings, GroupTotal};
 use serde::Deserialize;
 
 use super::files;
-use super::findings::{FleetFinding, FleetFindings};
 use super::key::FleetKey;
-use super::sum::{FleetFacts, GroupTotal};
 use crate::args::EngineArgs;
 use crate::companion::ask_companion;
 use crate::failure::Failure;
-use crate::json::FindingJson;
 use crate::output::Output;
 
 /// What the companion prints; `crates/data/src/fleet/mod.rs` describes it.

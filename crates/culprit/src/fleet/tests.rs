@@ -6,6 +6,8 @@ use culprit_engine::calls::{CallTree, NodeId};
 use culprit_engine::fleet::{FleetFrame, FleetSample};
 use culprit_model::{Filter, Metric, Nanos, Recording};
 use culprit_record::HOST_FACT;
+use culprit_report::views::FleetFacts;
+use culprit_report::{Shown, filters, shown};
 
 use super::*;
 use crate::args;
@@ -45,7 +47,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn run_filter() -> Filter {
-    load::run_filter()
+    filters::run_filter()
 }
 
 fn sum(folder: &Path, by: Option<&FleetKey>, filter: &Filter) -> (Recording, FleetFacts) {
@@ -61,7 +63,7 @@ fn a_folder_weighs_what_its_recordings_weigh() {
     let folder = folder();
     for metric in [Metric::Run, Metric::Wall, Metric::Cpu, Metric::Lock] {
         let filter = Filter { metric, ..Filter::default() };
-        let one = load::shown_of(&testing::recording(), &filter, None).unwrap().tree;
+        let one = Shown::new(&testing::recording(), &filter, None).unwrap().tree;
         let (recording, facts) = sum(folder.path(), None, &filter);
         let all = tree(&recording, &filter);
         assert_eq!(facts.recordings, 7);
@@ -73,7 +75,7 @@ fn a_folder_weighs_what_its_recordings_weigh() {
     }
     // One stack, whatever the numbers and addresses of seven machines.
     let (one, _) = sum(folder.path(), None, &run_filter());
-    let distinct = load::run_time(&testing::recording(), &run_filter()).unwrap().unwrap();
+    let distinct = shown::run_time(&testing::recording(), &run_filter()).unwrap().unwrap();
     assert!(one.stacks.len() <= distinct.recording.stacks.len() + 10);
 }
 
@@ -82,7 +84,7 @@ fn groups_add_up_and_stand_at_the_root() {
     let folder = folder();
     let key = FleetKey::Host;
     let (recording, facts) = sum(folder.path(), Some(&key), &run_filter());
-    let one = load::shown_of(&testing::recording(), &run_filter(), None).unwrap().tree.total();
+    let one = Shown::new(&testing::recording(), &run_filter(), None).unwrap().tree.total();
     let groups: Vec<_> = facts
         .groups
         .iter()
@@ -112,7 +114,7 @@ fn threads_and_times_are_chosen_in_each_recording() {
         },
     ] {
         let expected: u64 = (1..=7)
-            .map(|number| load::shown_of(&copy(number, ""), &filter, None).unwrap().tree.total())
+            .map(|number| Shown::new(&copy(number, ""), &filter, None).unwrap().tree.total())
             .sum();
         let (recording, _) = sum(folder.path(), None, &filter);
         assert!(expected > 0);
@@ -199,7 +201,7 @@ fn tables_have_the_same_sums_and_one_number_for_a_stack_of_all_machines() {
     let folder = folder();
     let store = folder.path().join("store");
     let counts = write_store(folder.path(), &run_filter(), &store, &output()).unwrap();
-    let one = load::shown_of(&testing::recording(), &run_filter(), None).unwrap().tree;
+    let one = Shown::new(&testing::recording(), &run_filter(), None).unwrap().tree;
     assert_eq!(counts.recordings, 7);
     let (rows, stacks) = store::distinct::<FleetSample, _>(&store, |row| row.stack);
     assert_eq!((rows, stacks.len()), (counts.samples, counts.stacks));

@@ -1,15 +1,15 @@
 //! Place against place: medians with every run as a dot, and where the extra time is.
 use culprit_model::Nanos;
-use culprit_report::html::Markup;
+use culprit_report::html::{Markup, table};
 
-use super::sections::table;
 use crate::output::{number, percent, signed_duration};
 use crate::text::told_share;
 use crate::why::{Against, Answer, PlaceRuns};
 
 /// The section of a comparison.
-pub(super) fn section(body: &mut Markup, answer: &Answer) {
-    body.element("section", &[("id", "compare")], |body| {
+pub(crate) fn section(answer: &Answer) -> Markup {
+    let mut section = Markup::default();
+    section.element("section", &[("id", "compare")], |body| {
         body.leaf("h2", &[], "Place against place");
         body.leaf(
             "p",
@@ -35,6 +35,7 @@ pub(super) fn section(body: &mut Markup, answer: &Answer) {
             difference(body, against);
         }
     });
+    section
 }
 
 fn places(body: &mut Markup, answer: &Answer, all: &[PlaceRuns], slowest: Nanos) {

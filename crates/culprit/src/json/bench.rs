@@ -2,11 +2,10 @@
 
 use culprit_engine::stats::{Summary, percentile};
 use culprit_findings::FindingChange;
+use culprit_report::json::{FindingJson, SCHEMA};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::SCHEMA;
-use super::findings::FindingJson;
 use crate::bench::{Answer, ArmRuns, Comparison, Inside, bands_of, nanos};
 use crate::rounds::Timed;
 

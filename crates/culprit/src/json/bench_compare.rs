@@ -1,8 +1,8 @@
 //! `bench compare --json`.
 
+use culprit_report::json::SCHEMA;
 use serde::Serialize;
 
-use super::SCHEMA;
 use crate::saved::{Changes, Row, Saved};
 
 /// Kept results against each other.

@@ -1,10 +1,9 @@
 //! `casebook list`, `show` and `run` as JSON.
 
 use culprit_engine::stats::Ratio;
+use culprit_report::json::{FindingJson, SCHEMA};
 use serde::Serialize;
 
-use super::SCHEMA;
-use super::findings::FindingJson;
 use crate::casebook::{Case, Check, Course, Pair, Question, Told};
 use crate::commands::Became;
 

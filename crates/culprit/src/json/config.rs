@@ -8,9 +8,10 @@ use culprit_config::{
     ValueRef, Variable,
 };
 use culprit_model::Label as _;
+use culprit_report::json::SCHEMA;
 use serde::{Serialize, Serializer};
 
-use super::{ObservedDocument, SCHEMA};
+use super::ObservedDocument;
 
 /// `config show --json`.
 #[derive(Debug, Serialize)]

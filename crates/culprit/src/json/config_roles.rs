@@ -1,9 +1,8 @@
 //! `config roles --json`.
 
 use culprit_config::{Combination, RoleCondition, RoleMatrix};
+use culprit_report::json::SCHEMA;
 use serde::Serialize;
-
-use super::SCHEMA;
 
 /// `config roles --json`.
 #[derive(Debug, Serialize)]

@@ -4,9 +4,9 @@ use culprit_config::{
     Drift, DriftCell, DriftColumn, DriftRow, KeyDifference, PlacedValue, Snapshot,
     SnapshotDifference,
 };
+use culprit_report::json::SCHEMA;
 use serde::Serialize;
 
-use super::SCHEMA;
 use super::config::{FindingOfConfig, ValueJson};
 
 /// `config drift --json`.

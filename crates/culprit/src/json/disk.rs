@@ -2,10 +2,9 @@
 
 use culprit_probe::Probe as _;
 use culprit_probe::probes::disk::Disk;
+use culprit_report::json::SCHEMA;
 use serde::Serialize;
 use serde_json::Value;
-
-use super::SCHEMA;
 
 /// What a workload on a file does.
 #[derive(Debug, Serialize)]

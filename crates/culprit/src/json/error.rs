@@ -1,8 +1,8 @@
 //! A failure as the one document that `--json` promises.
 
+use culprit_report::json::SCHEMA;
 use serde::Serialize;
 
-use super::SCHEMA;
 use crate::failure::Failure;
 
 /// Why a command could not do what was asked.

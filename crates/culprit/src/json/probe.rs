@@ -1,11 +1,10 @@
 //! `bench PROBE --json`, which is also what `--save` keeps.
 
 use culprit_probe::{Answer, ArmSamples, Comparison, Environment, FloorRow, Sample};
+use culprit_report::json::{FindingJson, SCHEMA};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::SCHEMA;
-use super::findings::FindingJson;
 use crate::measured;
 
 /// A probe of places.

@@ -1,9 +1,8 @@
 //! `config prove --json`.
 
 use culprit_config::{ConfigFinding, FileObservation, Observation, Proof, VariableProof};
+use culprit_report::json::SCHEMA;
 use serde::Serialize;
-
-use super::SCHEMA;
 
 /// `config prove --json`.
 #[derive(Debug, Serialize)]

@@ -9,7 +9,7 @@ use crate::running::start_variables;
 
 /// The configuration that a recording has kept.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct KeptJson<'a> {
+pub(crate) struct KeptJson<'a> {
     /// What it is of; null if it was left out.
     subject: Option<&'a str>,
     /// Why it was left out.
@@ -38,7 +38,8 @@ struct StartVariableJson<'a> {
 }
 
 impl<'a> KeptJson<'a> {
-    pub(super) fn new(kept: &'a Result<Snapshot, String>) -> Self {
+    /// What was kept, or why nothing was.
+    pub(crate) fn new(kept: &'a Result<Snapshot, String>) -> Self {
         let snapshot = match kept {
             Ok(snapshot) => snapshot,
             Err(why) => return Self { left_out: Some(why), ..Self::default() },

@@ -3,10 +3,9 @@
 use culprit_engine::compare::Difference;
 use culprit_engine::stats::Ratio;
 use culprit_findings::Mechanism;
+use culprit_report::json::{FindingJson, SCHEMA};
 use serde::Serialize;
 
-use super::SCHEMA;
-use super::findings::FindingJson;
 use crate::why::{Against, Answer, PlaceRuns};
 
 /// The answer. `ratio`, `verdict`, `difference` and `findings` are of the place that is slowest

@@ -4,13 +4,7 @@
 //! terminal listens, how wide it is and whether colour is wanted. A reader that goes away (`| head`)
 //! is no error: what follows is dropped.
 
-mod bars;
-mod clean;
-mod paint;
-mod palette;
 mod progress;
-mod table;
-mod wrap;
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 
@@ -21,17 +15,10 @@ use crate::failure::{Context as _, Failure};
 use crate::json::ErrorDocument;
 use crate::settings;
 
-pub(crate) use bars::{bar, shares};
-pub(crate) use clean::elide;
 pub(crate) use culprit_model::{clean, clean_lines};
-pub(crate) use culprit_report::{
-    bytes, evidence_value, measured, number, percent, signed_duration,
-};
-pub(crate) use paint::Paint;
-pub(crate) use palette::{cause_color, group_of};
+pub(crate) use culprit_report::layout::{Align, Layout, Paint, Table, elide, wrap};
+pub(crate) use culprit_report::{bytes, number, percent, signed_duration};
 pub(crate) use progress::Progress;
-pub(crate) use table::{Align, Table};
-pub(crate) use wrap::wrap;
 
 /// Output is never laid out wider: long lines are hard to read.
 const WIDEST: usize = 120;
@@ -45,11 +32,8 @@ const NARROWEST: usize = 60;
 pub(crate) struct Output {
     json: bool,
     quiet: bool,
-    paint: Paint,
+    layout: Layout,
     talk_paint: Paint,
-    width: usize,
-    /// True when stdout is a terminal.
-    terminal: bool,
     /// True when the reader of stdout has gone away.
     closed: bool,
     /// True when the one JSON document has been printed.
@@ -67,10 +51,12 @@ impl Output {
         Self {
             json: args.json,
             quiet: args.quiet,
-            paint: Paint::new(colour(io::stdout().is_terminal())),
+            layout: Layout {
+                paint: Paint::new(colour(io::stdout().is_terminal())),
+                width: width(),
+                terminal: io::stdout().is_terminal(),
+            },
             talk_paint: Paint::new(colour(io::stderr().is_terminal())),
-            width: width(),
-            terminal: io::stdout().is_terminal(),
             closed: false,
             documented: false,
         }
@@ -78,14 +64,12 @@ impl Output {
 
     /// For a failure from before the options could be read.
     pub(crate) fn unread(json: bool) -> Self {
-        let plain = Paint::new(false);
+        let layout = Layout::plain(UNKNOWN_WIDTH);
         Self {
             json,
             quiet: false,
-            paint: plain,
-            talk_paint: plain,
-            width: UNKNOWN_WIDTH,
-            terminal: false,
+            layout,
+            talk_paint: layout.paint(),
             closed: false,
             documented: false,
         }
@@ -101,9 +85,14 @@ impl Output {
         self.quiet
     }
 
+    /// How texts for stdout are laid out.
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
     /// Colours for stdout.
     pub(crate) fn paint(&self) -> Paint {
-        self.paint
+        self.layout.paint()
     }
 
     /// Colours for stderr.
@@ -113,17 +102,17 @@ impl Output {
 
     /// Columns to lay text out in.
     pub(crate) fn width(&self) -> usize {
-        self.width
+        self.layout.width()
     }
 
     /// Whether a terminal shows stdout.
     pub(crate) fn is_terminal(&self) -> bool {
-        self.terminal
+        self.layout.terminal
     }
 
     /// Columns for tables of values and names: what is no terminal gets them whole.
     pub(crate) fn width_of_values(&self) -> usize {
-        if self.terminal { self.width } else { usize::MAX }
+        self.layout.width_of_values()
     }
 
     /// Prints text on stdout.

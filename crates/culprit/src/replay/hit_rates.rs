@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use culprit_findings::{HitRate, Options, POSSIBLE, SURE_ENOUGH};
 use culprit_model::{Nanos, Severity};
+use culprit_report::Digest;
 
 use super::snapshot::Snapshots;
 use super::truth::{NOISE, Program};
-use crate::digest::Digest;
 use crate::output::percent;
 
 /// The edges of the page's rows.

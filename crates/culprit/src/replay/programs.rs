@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use culprit_model::{Cause, Nanos};
+use culprit_report::json::ReportDocument;
+use culprit_report::{Digest, filters};
 use rayon::prelude::*;
 use serde_json::Value;
 
@@ -12,8 +14,6 @@ use super::pack::{self, Files};
 use super::snapshot::Snapshots;
 use super::truth::{Group, Program, programs};
 use super::{raw, stored};
-use crate::digest::Digest;
-use crate::json::ReportDocument;
 use crate::load;
 use crate::output::percent;
 
@@ -54,8 +54,10 @@ struct Said {
 /// Replays a recording.
 fn replay(program: &Program, bytes: &[u8]) -> Said {
     let recording = raw::build(&program.name(), bytes.to_vec());
-    let digest = load::digest(recording, &load::run_filter(), false).expect("no filter is wrong");
-    let report = serde_json::to_value(ReportDocument::new(&digest, None)).expect("a document");
+    let digest =
+        load::digest(recording, &filters::run_filter(), false).expect("no filter is wrong");
+    let report =
+        serde_json::to_value(ReportDocument::new(&digest, None::<()>)).expect("a document");
     let wrong = program.judge(&report);
     let judged = if wrong.is_some() { "WRONG" } else { "right" };
     let text = format!("expected: {}; {judged}\n{}", program.expected(), text(&digest, &report));

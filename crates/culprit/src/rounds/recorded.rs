@@ -9,9 +9,9 @@ use culprit_engine::calls::Patterns;
 use culprit_findings::RunSummary;
 use culprit_model::{Meta, Nanos, Recording, Rung};
 use culprit_place::{Command, Exit, Place, Stdio};
+use culprit_report::SeenRuntime;
 
 use crate::failure::{Context as _, Failure};
-use crate::runtimes::SeenRuntime;
 use crate::session::{CommandRun, Control, Settings, run_command};
 
 /// A recorded run.

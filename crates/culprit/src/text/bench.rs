@@ -4,8 +4,8 @@ use culprit_engine::stats::{Disturbance, Stop, percentile};
 use culprit_findings::{Change, FindingChange};
 use culprit_model::Nanos;
 use culprit_probe::Gate;
+use culprit_report::text::{Detail, findings_text};
 
-use super::findings::{Detail, findings_text};
 use crate::bench::{Answer, ArmRuns, Inside, Metric, Stopped, bands_of};
 use crate::output::{Align, Output, Table, bytes, clean, number, percent, wrap};
 
@@ -268,7 +268,7 @@ fn inside_text(answer: &Answer, inside: &Inside, output: &Output) -> String {
     );
     let findings = &inside.report.findings;
     let shown = findings.len().min(MOST_FINDINGS);
-    text.push_str(&findings_text(&findings[..shown], Detail::Culprit, output));
+    text.push_str(&findings_text(&findings[..shown], Detail::Culprit, output.layout()));
     text
 }
 

@@ -1,9 +1,9 @@
 //! Cases as text.
 
-use super::findings::{Detail, findings_text};
 use crate::casebook::{Case, Course, Told};
 use crate::commands::Became;
 use crate::output::{Align, Output, Table, clean, wrap};
+use culprit_report::text::{Detail, findings_text};
 
 /// All cases with what is missing for each.
 pub(crate) fn list_text(cases: &[(Case, Vec<String>)], output: &Output) -> String {
@@ -117,7 +117,7 @@ fn measured_text(told: &Told, output: &Output) -> String {
     let paint = output.paint();
     let mut text = String::from("\n");
     if let Some(at) = told.culprit {
-        text.push_str(&findings_text(&told.findings[at..=at], Detail::Culprit, output));
+        text.push_str(&findings_text(&told.findings[at..=at], Detail::Culprit, output.layout()));
     }
     if let Some(sentence) = &told.sentence {
         text.push_str(&wrap(&clean(sentence), output.width(), ""));

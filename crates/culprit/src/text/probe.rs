@@ -4,9 +4,9 @@ use culprit_engine::stats::{Stop, Verdict};
 use culprit_findings::MOST_MORE_ROUNDS;
 use culprit_model::Unit;
 use culprit_probe::{Answer, ArmSamples, Better, Comparison, Metric, Part, Role, Stopped};
+use culprit_report::text::{Detail, findings_text};
 
 use super::bench::{disturbance_facts, of_rounds};
-use super::findings::{Detail, findings_text};
 use crate::measured;
 use crate::output::{Align, Output, Table, bytes, clean, number, percent, signed_duration, wrap};
 
@@ -25,7 +25,7 @@ pub(crate) fn probe_text(answer: &Answer, output: &Output) -> String {
     text.push('\n');
     let causes = measured::findings(answer).causes;
     if !causes.is_empty() {
-        text.push_str(&findings_text(&causes, Detail::Full, output));
+        text.push_str(&findings_text(&causes, Detail::Full, output.layout()));
     }
     for fact in facts(answer) {
         text.push_str(&wrap(&clean(&fact), output.width(), "  "));

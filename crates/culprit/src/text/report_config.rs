@@ -27,7 +27,7 @@ fn first_names(names: &[&str]) -> String {
 }
 
 /// The section without its heading; none if the recording has kept nothing.
-pub(super) fn configuration_text(meta: &Meta, path: &Path, output: &Output) -> Option<String> {
+pub(crate) fn configuration_text(meta: &Meta, path: &Path, output: &Output) -> Option<String> {
     Some(match kept_by(meta)? {
         Ok(snapshot) => snapshot_text(&snapshot, path, output),
         Err(why) => wrap(&clean(&format!("left out: {why}")), output.width(), INDENT),

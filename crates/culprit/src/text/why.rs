@@ -2,8 +2,8 @@
 
 use culprit_engine::compare::Difference;
 use culprit_findings::Mechanism;
+use culprit_report::text::{Detail, findings_text};
 
-use super::findings::{Detail, findings_text};
 use crate::output::{Align, Output, Table, bytes, clean, number, percent, signed_duration, wrap};
 use crate::why::{Against, Answer, PlaceRuns};
 
@@ -37,7 +37,7 @@ pub(crate) fn why_text(answer: &Answer, output: &Output) -> String {
         let findings = answer.findings();
         text.push_str(&format!("\n{}\n", paint.heading("Findings")));
         let shown = findings.len().min(MOST_FINDINGS);
-        text.push_str(&findings_text(&findings[..shown], Detail::Culprit, output));
+        text.push_str(&findings_text(&findings[..shown], Detail::Culprit, output.layout()));
         if shown < findings.len() {
             text.push_str(&format!("    {} more in the report\n", findings.len() - shown));
         }

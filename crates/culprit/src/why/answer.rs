@@ -11,13 +11,13 @@ use culprit_findings::{
 };
 use culprit_model::{Finding, Nanos};
 use culprit_report::html::most_expensive;
+use culprit_report::text::{ComparedSides, compared};
 
 use super::earlier::Earlier;
 use super::plan::{Plan, Variant};
 use crate::args::Work;
 use crate::output::{number, percent};
 use crate::rounds::{Recorded, Rounds};
-use crate::text::{Sides, compared};
 
 /// The answer to "why is it slower there?".
 #[derive(Debug)]
@@ -386,7 +386,7 @@ impl Answer {
                 told.1
             );
         }
-        compared(&Sides { here, there, told, option: "--runs", cpu_time: false }, ratio)
+        compared(&ComparedSides { here, there, told, option: "--runs", cpu_time: false }, ratio)
     }
 
     /// The first run of a place that paid for the later ones, where the comparison hangs on it.

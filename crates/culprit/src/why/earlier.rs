@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use culprit_findings::RunSummary;
 use culprit_model::{Nanos, Recording, Rung};
+use culprit_report::filters;
 
 use crate::failure::Failure;
 use crate::load;
@@ -55,7 +56,7 @@ impl Earlier {
             ),
             several => format!("{} earlier recordings", several.len()),
         };
-        let own = load::patterns(own)?;
+        let own = filters::patterns(own)?;
         let mut place = None;
         let mut runs = Vec::new();
         for file in files {

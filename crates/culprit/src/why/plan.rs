@@ -6,13 +6,14 @@ use std::time::Duration;
 use culprit_engine::calls::Patterns;
 use culprit_place::PlaceSpec;
 use culprit_record::{ClockRate, Extras};
+use culprit_report::filters;
 
 use super::earlier::Earlier;
 use crate::args::{WhyArgs, Work};
 use crate::failure::Failure;
 use crate::rounds::Step;
 use crate::session::Settings;
-use crate::{files, load, places};
+use crate::{files, places};
 
 /// Which of the command lines a run is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +100,7 @@ impl Plan {
                 config_key: args.keep.key()?,
                 labels: Vec::new(),
             },
-            own: load::patterns(&args.own)?,
+            own: filters::patterns(&args.own)?,
             prove: args.prove,
             folder: args.output.clone().unwrap_or_else(|| files::unused("culprit-why", "")),
         })

@@ -48,6 +48,11 @@ impl Markup {
         self.0.push('>');
     }
 
+    /// Adds HTML that was put together safely, too.
+    pub fn append(&mut self, other: &Self) {
+        self.0.push_str(&other.0);
+    }
+
     /// Adds text.
     pub fn text(&mut self, text: &str) {
         escape(text, &mut self.0);

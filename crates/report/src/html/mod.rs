@@ -1,6 +1,9 @@
 //! Pages of HTML that load nothing and work from `file://`.
 //!
 //! ```text
+//! page       recordings: verdict, threads, flame graph, functions, evidence
+//! sections   the sections of such a page; tables
+//! data       what its scripts draw, as JSON in columns
 //! markup     text cannot become markup
 //! document   head, policy and style; the frame of a page without scripts
 //! findings   findings as cards
@@ -9,15 +12,22 @@
 //! ```
 
 mod axis;
+mod data;
 mod document;
 mod findings;
 mod markup;
+mod page;
+mod sections;
 mod shapes;
+#[cfg(test)]
+mod tests;
 
 pub use axis::{Axis, Tick};
 pub use document::{Frame, Scripts, document, integrity};
 pub use findings::{findings_section, function_of, most_expensive};
 pub use markup::{Attribute, Markup, escape, script_json};
+pub use page::{Page, render};
+pub use sections::{RecordingViews, each_view, table};
 pub use shapes::{area, below, beside, line, path, picture, point, words};
 
 /// The style of every page.

@@ -1,22 +1,23 @@
 //! The section of a recording's page about the configuration that it has kept.
 use culprit_config::Snapshot;
-use culprit_report::html::Markup;
+use culprit_report::Digest;
+use culprit_report::html::{Markup, RecordingViews, each_view};
 
 use super::show::profile;
 use super::{shown, table};
-use crate::digest::Digest;
-use crate::html::sections::{Views, each_view};
 use crate::running::{kept_by, start_variables};
 
-/// The section; nothing if no recording has kept any.
-pub(in crate::html) fn section(body: &mut Markup, views: &Views<'_>) {
+/// The section; none if no recording has kept any.
+pub(crate) fn section(views: &RecordingViews<'_>) -> Option<Markup> {
     if !views.iter().any(|(_, digest)| digest.recording.meta.configuration.is_some()) {
-        return;
+        return None;
     }
-    body.element("section", &[("id", "configuration")], |body| {
+    let mut section = Markup::default();
+    section.element("section", &[("id", "configuration")], |body| {
         body.leaf("h2", &[], "Configuration");
         each_view(body, views, one);
     });
+    Some(section)
 }
 
 fn one(body: &mut Markup, digest: &Digest) {

@@ -12,7 +12,7 @@ use culprit_report::html::{Frame, Markup, PAGE_STYLE};
 
 pub(crate) use diff::config_diff_page;
 pub(crate) use drift::config_drift_page;
-pub(super) use kept::section as kept_section;
+pub(crate) use kept::section as kept_section;
 pub(crate) use show::config_page;
 
 /// The page about a subject; the navigation is of `parts`: the id of a section and its name.

@@ -4,9 +4,8 @@
 //! seen. A curve ends where fewer than ten values lie beyond it.
 use culprit_model::Unit;
 use culprit_probe::{Answer, Histogram};
-use culprit_report::html::{Axis, Markup, Tick, below, beside, path, picture, point};
+use culprit_report::html::{Axis, Markup, Tick, below, beside, path, picture, point, table};
 
-use super::super::sections::table;
 use super::{arm_class, exactly, legend};
 use crate::text::value;
 

@@ -1,9 +1,8 @@
 //! Every number as a table: what the plots show, and what they were measured on.
 use culprit_engine::stats::Interval;
 use culprit_probe::{Answer, ArmSamples, Metric, Part, Role};
-use culprit_report::html::Markup;
+use culprit_report::html::{Markup, table};
 
-use super::super::sections::table;
 use super::{floor_ratio, verdict_class};
 use crate::output::number;
 use crate::text::{probe_facts, value};

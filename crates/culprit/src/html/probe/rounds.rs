@@ -1,9 +1,8 @@
 //! The headline's values in the order in which they were measured, so that drift is seen.
 use culprit_model::Unit;
 use culprit_probe::{Answer, ArmSamples, Metric};
-use culprit_report::html::{Axis, Markup, area, below, beside, path, picture, point};
+use culprit_report::html::{Axis, Markup, area, below, beside, path, picture, point, table};
 
-use super::super::sections::table;
 use super::{arm_class, legend};
 use crate::text::value;
 
