@@ -22,6 +22,11 @@ pub(crate) const ADDED_SINCE: [&str; 5] =
 /// The name of the entry.
 pub(crate) const META: &str = "meta.json";
 
+/// The name of a table's entry in a finished file.
+pub(crate) fn table_entry(table: &str) -> String {
+    format!("{table}.parquet")
+}
+
 /// The part of `meta.json` that every version can read.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Head {

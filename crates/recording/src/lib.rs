@@ -33,6 +33,10 @@
 //! The tables themselves are declared in `culprit_model`; docs/format.md is generated from the
 //! same declaration.
 
+// A browser has no files: there recordings are read from bytes and not written, and what writing needs
+// has no caller.
+#![cfg_attr(target_family = "wasm", allow(dead_code, unused_imports))]
+
 mod disk;
 mod error;
 mod lone;
@@ -40,13 +44,21 @@ mod projected;
 mod read;
 mod spool;
 mod table;
+#[cfg(not(target_family = "wasm"))]
 mod write;
 mod zip;
 
 pub use disk::SCHEMA;
 pub use error::{Error, Kind};
-pub use lone::{columns_from_parquet, rows_from_parquet, rows_to_parquet, rows_to_passing_parquet};
+pub use lone::{columns_from_parquet, rows_from_parquet};
+#[cfg(not(target_family = "wasm"))]
+pub use lone::{rows_to_parquet, rows_to_passing_parquet};
 pub use projected::{LoneColumns, read_columns};
-pub use read::{Opened, OpenedForViews, open, open_for_views, open_tables, parse, peek};
-pub use spool::{Parts, Spool, SpoolOptions, SpoolWriter};
+pub use read::{
+    Opened, OpenedForViews, open, open_for_views, open_tables, parse, parse_for_views, peek,
+};
+pub use spool::{Parts, Spool};
+#[cfg(not(target_family = "wasm"))]
+pub use spool::{SpoolOptions, SpoolWriter};
+#[cfg(not(target_family = "wasm"))]
 pub use write::{write, write_unpacked};

@@ -4,13 +4,16 @@
 use culprit_model::{ColumnData, Row, Table};
 
 use crate::error::Error;
-use crate::table::{Form, Unzstd, decode, encode};
+#[cfg(not(target_family = "wasm"))]
+use crate::table::{Form, encode};
+use crate::table::{Unzstd, decode};
 
 /// Rows as a Parquet file, without the documentation that the tables of recordings carry. The same
 /// rows give the same bytes.
 ///
 /// # Errors
 /// [`Error::Encode`] for 2^32 rows or more.
+#[cfg(not(target_family = "wasm"))]
 pub fn rows_to_parquet<R: Row>(rows: &[R]) -> Result<Vec<u8>, Error> {
     encode(&R::TABLE, R::columns(rows), Form::Part)
 }
@@ -19,6 +22,7 @@ pub fn rows_to_parquet<R: Row>(rows: &[R]) -> Result<Vec<u8>, Error> {
 ///
 /// # Errors
 /// As [`rows_to_parquet`].
+#[cfg(not(target_family = "wasm"))]
 pub fn rows_to_passing_parquet<R: Row>(rows: &[R]) -> Result<Vec<u8>, Error> {
     encode(&R::TABLE, R::columns(rows), Form::Passing)
 }

@@ -13,7 +13,7 @@ use culprit_model::{
 };
 use tempfile::NamedTempFile;
 
-use crate::disk::{META, meta_to_json};
+use crate::disk::{META, meta_to_json, table_entry};
 use crate::error::Error;
 use crate::table::{Form, encode};
 use crate::zip::{DirectoryWriter, local_header};
@@ -96,11 +96,6 @@ fn is_abandoned(entry: &DirEntry, now: SystemTime) -> bool {
     };
     entry.metadata().is_ok_and(is_old)
         && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
-}
-
-/// The name of a table's entry in a finished file.
-pub(crate) fn table_entry(table: &str) -> String {
-    format!("{table}.parquet")
 }
 
 /// A zip archive under way.

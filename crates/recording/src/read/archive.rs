@@ -5,9 +5,8 @@ use std::io;
 
 use bytes::Bytes;
 
-use crate::disk::{META, parse_stopped};
+use crate::disk::{META, parse_stopped, table_entry};
 use crate::spool::{Folder, META_LATEST, PartName, scan};
-use crate::write::table_entry;
 use crate::zip::{Entry, Note, Source, read_directory};
 
 /// A file's entries.

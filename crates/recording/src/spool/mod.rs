@@ -18,9 +18,11 @@ mod names;
 mod reader;
 mod released;
 mod scan;
+#[cfg(not(target_family = "wasm"))]
 mod writer;
 
 pub(crate) use names::{Folder, META_LATEST, PartName};
 pub use reader::{Parts, Spool};
 pub(crate) use scan::scan;
+#[cfg(not(target_family = "wasm"))]
 pub use writer::{SpoolOptions, SpoolWriter};

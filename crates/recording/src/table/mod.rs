@@ -12,6 +12,7 @@
 //! file's key-value metadata, so that a lone table still explains itself.
 
 mod decode;
+#[cfg(not(target_family = "wasm"))]
 mod encode;
 mod footer;
 mod page;
@@ -19,6 +20,7 @@ mod thrift;
 mod values;
 
 pub(crate) use decode::{count_rows, decode, missing};
+#[cfg(not(target_family = "wasm"))]
 pub(crate) use encode::{Form, encode};
 pub(crate) use page::Unzstd;
 

@@ -34,9 +34,16 @@ pub(crate) struct Pages<'a, 'z> {
 }
 
 /// A decompressor. Making one costs more than unpacking a small page, so one serves a whole file.
+#[cfg(not(target_family = "wasm"))]
 #[derive(Default)]
 pub(crate) struct Unzstd(Option<zstd::bulk::Decompressor<'static>>);
 
+/// A decompressor in Rust alone: half as fast as the one in C, which a browser's target cannot have.
+#[cfg(target_family = "wasm")]
+#[derive(Default)]
+pub(crate) struct Unzstd(ruzstd::decoding::FrameDecoder);
+
+#[cfg(not(target_family = "wasm"))]
 impl Unzstd {
     fn unpack(&mut self, packed: &[u8], size: usize) -> io::Result<Vec<u8>> {
         let decompressor = match &mut self.0 {
@@ -44,6 +51,16 @@ impl Unzstd {
             none => none.insert(zstd::bulk::Decompressor::new()?),
         };
         decompressor.decompress(packed, size)
+    }
+}
+
+#[cfg(target_family = "wasm")]
+impl Unzstd {
+    fn unpack(&mut self, packed: &[u8], size: usize) -> io::Result<Vec<u8>> {
+        let mut unpacked = vec![0; size];
+        let length = self.0.decode_all(packed, &mut unpacked).map_err(io::Error::other)?;
+        unpacked.truncate(length);
+        Ok(unpacked)
     }
 }
 

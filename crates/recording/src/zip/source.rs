@@ -2,7 +2,6 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -55,7 +54,7 @@ impl Source {
         match self {
             Self::File(file, _) => {
                 let mut bytes = vec![0; size];
-                file.read_exact_at(&mut bytes, offset)?;
+                read_at(file, &mut bytes, offset)?;
                 Ok(bytes.into())
             }
             Self::Memory(bytes) => {
@@ -69,4 +68,15 @@ impl Source {
     pub(crate) fn read_some(&self, offset: u64, length: u64) -> io::Result<Bytes> {
         self.read(offset, length.min(self.len().saturating_sub(offset)))
     }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
+}
+
+/// A browser has no files.
+#[cfg(not(unix))]
+fn read_at(_: &File, _: &mut [u8], _: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
