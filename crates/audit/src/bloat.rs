@@ -53,10 +53,12 @@ pub struct PathSizes {
     pub path: String,
     /// Kind of the values.
     pub kind: String,
-    /// Sizes of the values of all rows that imports read: also of rows that were replaced, removed or
-    /// labelled since. The largest one is of a row that is left. A nested value also counts in the
-    /// values around it.
+    /// Sizes. The largest one is of a row that is left. A nested value also counts in the values around
+    /// it.
     pub sizes: Sizes,
+    /// True where values and bytes are the part of what imports read that the facet has left: rows of it
+    /// were replaced, removed or labelled.
+    pub estimated: bool,
     /// Elements of the longest array or object; 0 for others.
     pub max_elements: u64,
     /// Bytes that storing equal long values once would save; none where no value is long, because
@@ -136,7 +138,7 @@ pub fn bloat(store: &AuditStore, top: u32) -> Result<BloatReport, AuditError> {
     days.sort_unstable();
     Ok(BloatReport {
         bytes,
-        paths: paths(store, bytes)?,
+        paths: paths(store, (&facets, bytes))?,
         facets: with_shares(facets, bytes),
         top: largest(store, top)?,
         junk: junk(store)?,
@@ -150,7 +152,7 @@ fn with_shares(mut facets: Vec<FacetSizes>, bytes: u64) -> Vec<FacetSizes> {
     facets
 }
 
-fn facets(store: &AuditStore) -> Result<Vec<FacetSizes>, AuditError> {
+pub(crate) fn facets(store: &AuditStore) -> Result<Vec<FacetSizes>, AuditError> {
     let mut all: BTreeMap<(String, String), (Histogram, Sizes)> = BTreeMap::new();
     let summed = store.has_sums("rollup_facets");
     for row in store.ask(if summed { "rolled_facets" } else { "bloat_sizes" }, &[])?.rows {
@@ -190,12 +192,54 @@ pub(crate) fn long_values(store: &AuditStore) -> Result<BTreeMap<PathName, Histo
     Ok(all)
 }
 
-fn paths(store: &AuditStore, all_bytes: u64) -> Result<Vec<PathSizes>, AuditError> {
+/// What is left of the bytes of each facet that imports read: sums by path are of all of them.
+#[derive(Debug)]
+pub(crate) struct Left(BTreeMap<String, (u64, u64)>);
+
+impl Left {
+    /// Of rows of `bloat_paths` and the facets that are there.
+    pub(crate) fn of(rows: &[Vec<culprit_query::Value>], facets: &[FacetSizes]) -> Self {
+        let mut left: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        for facet in facets {
+            left.entry(facet.facet.clone()).or_default().0 += facet.sizes.bytes;
+        }
+        // The path without a name is the whole text.
+        for cells in rows.iter().map(|row| Cells(row)) {
+            if cells.text(1).unwrap_or_default().is_empty() {
+                left.entry(named(cells).0).or_default().1 += cells.count(4);
+            }
+        }
+        Self(left)
+    }
+
+    /// True where rows of the facet were replaced, removed or labelled. A text that is no JSON has no
+    /// path, so more may be there than was read.
+    pub(crate) fn is_estimate(&self, facet: Option<&str>) -> bool {
+        self.0.get(facet.unwrap_or_default()).is_some_and(|(there, read)| there < read)
+    }
+
+    /// The part of a sum of the facet that is left, if all its texts are alike.
+    pub(crate) fn part(&self, facet: Option<&str>, sum: u64) -> u64 {
+        match self.0.get(facet.unwrap_or_default()) {
+            Some((there, read)) if there < read => {
+                let part = u128::from(sum) * u128::from(*there) / u128::from(*read);
+                u64::try_from(part).unwrap_or(u64::MAX)
+            }
+            _ => sum,
+        }
+    }
+}
+
+fn paths(
+    store: &AuditStore,
+    (facets, all_bytes): (&[FacetSizes], u64),
+) -> Result<Vec<PathSizes>, AuditError> {
     let long = long_values(store)?;
     let repeated = store.ask("bloat_duplicates", &[])?.rows;
     let repeated: BTreeMap<PathName, u64> =
         repeated.iter().map(|row| (named(Cells(row)), Cells(row).count(4))).collect();
     let rows = store.ask("bloat_paths", &[])?.rows;
+    let left = Left::of(&rows, facets);
     let mut paths: Vec<PathSizes> = rows
         .iter()
         .map(|row| {
@@ -204,13 +248,14 @@ fn paths(store: &AuditStore, all_bytes: u64) -> Result<Vec<PathSizes>, AuditErro
             let kind = cells.text(2).unwrap_or_default().to_owned();
             let is_text = kind == "text";
             let long = long.get(&name).filter(|_| is_text);
-            let values = cells.count(3);
+            let values = left.part(cells.text(0), cells.count(3));
+            let bytes = left.part(cells.text(0), cells.count(4));
             let at = |share: f64| long.and_then(|long| long_at_share(long, values, share));
             let sizes = Sizes {
                 values,
-                bytes: cells.count(4),
-                bytes_utf16: cells.count(5),
-                share: share(cells.count(4), all_bytes),
+                bytes,
+                bytes_utf16: left.part(cells.text(0), cells.count(5)),
+                share: share(bytes, all_bytes),
                 p50: at(0.5),
                 p90: at(0.9),
                 p99: at(0.99),
@@ -223,7 +268,8 @@ fn paths(store: &AuditStore, all_bytes: u64) -> Result<Vec<PathSizes>, AuditErro
             };
             let repeated_bytes = repeated.get(&name).copied().filter(|_| is_text);
             let path = format!("{}.{}", name.0, name.1);
-            PathSizes { path, kind, sizes, max_elements: cells.count(8), repeated_bytes }
+            let estimated = left.is_estimate(cells.text(0));
+            PathSizes { path, kind, sizes, estimated, max_elements: cells.count(8), repeated_bytes }
         })
         .collect();
     paths.sort_by(|a, b| (b.sizes.bytes, &a.path, &a.kind).cmp(&(a.sizes.bytes, &b.path, &b.kind)));

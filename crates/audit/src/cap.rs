@@ -2,7 +2,7 @@
 
 use culprit_query::Parameter;
 
-use crate::bloat::{SHORTEST_KEPT, long_values};
+use crate::bloat::{FacetSizes, Left, SHORTEST_KEPT, facets, long_values};
 use crate::opened::{AuditError, AuditStore, Cells};
 use crate::robots::formulas::float;
 use crate::visits::Histogram;
@@ -32,11 +32,12 @@ pub struct CapPoint {
 pub struct CapReport {
     /// Name of the facet, a point, the path.
     pub path: String,
-    /// All values of the path in all rows that imports read, also of rows that were replaced, removed
-    /// or labelled since.
+    /// Values of the path. An estimate where rows were replaced, removed or labelled: see `estimated`.
     pub values: u64,
     /// Their bytes in UTF-8.
     pub bytes: u64,
+    /// True where `values` and `bytes` are the part of what imports read that the facet has left.
+    pub estimated: bool,
     /// The limit that was asked about.
     pub asked: CapPoint,
     /// Limits from 64 bytes on; the last one cuts nothing.
@@ -44,9 +45,10 @@ pub struct CapReport {
     /// The smallest limit of the curve that cuts at most 0.1 % of the values and saves at least
     /// 80 % of what the limit of 64 bytes saves; none when no limit does both.
     pub suggested: Option<u64>,
-    /// Bytes of long values of the owner with the most: a limit for each value does not bound them.
+    /// Bytes of values of 64 bytes or more of the owner with the most: a limit for each value does not bound them.
     pub container_max: u64,
-    /// Of 1,000 owners, 999 have at most so many bytes of long values together.
+    /// Of 1,000 owners of the facet, 999 have at most so many bytes of values of 64 bytes or more
+    /// together.
     pub container_p999: u64,
 }
 
@@ -65,7 +67,8 @@ pub fn cap(store: &AuditStore, path: &str, limit: u64) -> Result<CapReport, Audi
             hint: format!("values below {SHORTEST_KEPT} bytes are not kept one by one"),
         });
     }
-    let sums = path_sums(store)?;
+    let facets = facets(store)?;
+    let sums = path_sums(store, &facets)?;
     let found = choose(&sums, path)?;
     let long = long_values(store)?;
     let long = long.get(&(found.facet.clone(), found.path.clone())).cloned().unwrap_or_default();
@@ -74,11 +77,15 @@ pub fn cap(store: &AuditStore, path: &str, limit: u64) -> Result<CapReport, Audi
         ("path", Parameter::Text(found.path.clone())),
     ];
     let (mut largest, mut together) = (Histogram::default(), Histogram::default());
+    let mut with_long = 0;
     for row in store.ask("cap_owners", &values)?.rows {
         let cells = Cells(&row);
         largest.add(cells.count(0), cells.count(2));
         together.add(cells.count(1), cells.count(2));
+        with_long += cells.count(2);
     }
+    // All others have the facet, and no long value in it.
+    together.add(0, owners_of(&facets, &found.facet).saturating_sub(with_long));
     let point = |limit| point(limit, &long, &largest);
     let end = CURVE.iter().position(|limit| *limit >= long.max()).map_or(CURVE.len(), |at| at + 1);
     let curve: Vec<CapPoint> = CURVE[..end].iter().map(|limit| point(*limit)).collect();
@@ -86,6 +93,7 @@ pub fn cap(store: &AuditStore, path: &str, limit: u64) -> Result<CapReport, Audi
         path: format!("{}.{}", found.facet, found.path),
         values: found.values,
         bytes: found.bytes,
+        estimated: found.estimated,
         asked: point(limit),
         suggested: suggested(&curve, found.values),
         curve,
@@ -120,16 +128,24 @@ struct PathSum {
     path: String,
     values: u64,
     bytes: u64,
+    estimated: bool,
 }
 
-fn path_sums(store: &AuditStore) -> Result<Vec<PathSum>, AuditError> {
+/// Owners of a facet: each has one of a name.
+fn owners_of(facets: &[FacetSizes], name: &str) -> u64 {
+    facets.iter().filter(|facet| facet.facet == name).map(|facet| facet.sizes.values).sum()
+}
+
+fn path_sums(store: &AuditStore, facets: &[FacetSizes]) -> Result<Vec<PathSum>, AuditError> {
     let rows = store.ask("bloat_paths", &[])?.rows;
+    let left = Left::of(&rows, facets);
     let texts = rows.iter().map(|row| Cells(row)).filter(|cells| cells.text(2) == Some("text"));
     let sum = |cells: Cells<'_>| PathSum {
         facet: cells.text(0).unwrap_or_default().to_owned(),
         path: cells.text(1).unwrap_or_default().to_owned(),
-        values: cells.count(3),
-        bytes: cells.count(4),
+        values: left.part(cells.text(0), cells.count(3)),
+        bytes: left.part(cells.text(0), cells.count(4)),
+        estimated: left.is_estimate(cells.text(0)),
     };
     Ok(texts.map(sum).collect())
 }

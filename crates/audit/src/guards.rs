@@ -4,6 +4,7 @@
 //! Two limits: for each value, and for all values of one owner together, because a limit on a value
 //! or on their number does not bound what an owner takes.
 
+use crate::bloat::SHORTEST_KEPT;
 use crate::cap::CapReport;
 use crate::import::EVENTS;
 use crate::opened::{AuditError, AuditStore, Cells};
@@ -121,7 +122,7 @@ impl Limits<'_> {
     /// What the two numbers are.
     fn comment(&self) -> String {
         format!(
-            "-- Limits in bytes of UTF-8: {} for each value (`--limit`), {} for all values of one owner.\n",
+            "-- Limits in bytes of UTF-8: {} for each value (`--limit`), {} for all values of 64 bytes or more of one owner.\n",
             self.value, self.together
         )
     }
@@ -142,7 +143,7 @@ impl Limits<'_> {
              {}CREATE FUNCTION {function}(document text) RETURNS boolean\n\
              LANGUAGE sql IMMUTABLE AS $guard$\n  \
              SELECT coalesce(max(octet_length(v #>> '{{}}')) <= {value}\n    \
-             AND sum(octet_length(v #>> '{{}}')) <= {together}, true)\n  \
+             AND coalesce(sum(octet_length(v #>> '{{}}')) FILTER (WHERE octet_length(v #>> '{{}}') >= {SHORTEST_KEPT}), 0) <= {together}, true)\n  \
              FROM jsonb_path_query(document::jsonb, '${path}') AS v\n  \
              WHERE jsonb_typeof(v) = 'string'\n\
              $guard$;\n\
@@ -169,7 +170,7 @@ impl Limits<'_> {
             "-- SQL Server 2019 or later. Rows that exist are not checked. Try it on a copy first.\n\
              {}CREATE FUNCTION {function}(@document nvarchar(max)) RETURNS bit AS\n\
              BEGIN\n  \
-             RETURN (SELECT CASE WHEN max(bytes) > {value} OR sum(bytes) > {together} THEN 0 ELSE 1 END\n  \
+             RETURN (SELECT CASE WHEN max(bytes) > {value} OR sum(CASE WHEN bytes >= {SHORTEST_KEPT} THEN bytes ELSE 0 END) > {together} THEN 0 ELSE 1 END\n  \
              FROM (\n    \
              SELECT DATALENGTH(CAST(s{last}.[value] COLLATE Latin1_General_100_BIN2_UTF8 AS varchar(max))) \
              AS bytes\n    \
@@ -209,8 +210,8 @@ impl Limits<'_> {
         let path: String = self.steps.iter().map(Step::json_path).collect();
         format!(
             "Before `{facet}` is written, cut each text at `${path}` after {value} bytes of UTF-8, \
-             between two letters. Then leave out the oldest texts until all of them have {together} \
-             bytes at most.\n"
+             between two letters. Then leave out the oldest texts of {SHORTEST_KEPT} bytes or more until all of these have \
+             {together} bytes at most.\n"
         )
     }
 }

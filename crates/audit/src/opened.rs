@@ -35,6 +35,9 @@ pub enum AuditError {
         /// What is wrong.
         why: String,
     },
+    /// The machine does not let it be read.
+    #[error(transparent)]
+    Refused(Error),
     /// The engine cannot be used.
     #[error(transparent)]
     Engine(culprit_query::Error),
@@ -248,6 +251,7 @@ fn listed_tables(folder: &Path) -> Result<Option<Vec<TableFiles>>, AuditError> {
     let open = || match Store::open(folder) {
         Ok(store) => Ok(Some(store)),
         Err(Error::NoStore { .. }) => Ok(None),
+        Err(error) if error.is_refusal() => Err(AuditError::Refused(error)),
         Err(error) => Err(damaged(error.to_string())),
     };
     let mut tries = 0;

@@ -11,7 +11,8 @@ use super::counts::{Counts, SourceState};
 use super::dictionaries::{BatchKeys, Dictionaries};
 use super::geoip::GeoIp;
 use super::values::{Values, facet_times};
-use super::visits::{VisitRows, Visits};
+use super::visit_rows::VisitRows;
+use super::visits::Visits;
 use crate::error::Error;
 use crate::json::Totals;
 use crate::schema::{

@@ -37,6 +37,7 @@ mod run;
 mod source;
 mod sqlserver;
 mod values;
+mod visit_rows;
 mod visits;
 mod xdb;
 mod zone;

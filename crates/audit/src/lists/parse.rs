@@ -83,7 +83,36 @@ pub(crate) fn exact_lines(text: &str) -> Vec<(usize, String)> {
 pub(crate) fn unescaped(text: &str) -> String {
     let entities =
         [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
-    entities.iter().fold(text.to_owned(), |text, (entity, plain)| text.replace(entity, plain))
+    let text = with_characters(text);
+    entities.iter().fold(text, |text, (entity, plain)| text.replace(entity, plain))
+}
+
+/// A text with the characters that `&#43;` and `&#x2b;` name.
+fn with_characters(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("&#") {
+        out.push_str(before);
+        let named = after.split_once(';').and_then(|(number, after)| {
+            let code = match number.strip_prefix(['x', 'X']) {
+                Some(hex) => u32::from_str_radix(hex, 16).ok(),
+                None => number.parse().ok(),
+            };
+            Some((char::from_u32(code?)?, after))
+        });
+        match named {
+            Some((character, after)) => {
+                out.push(character);
+                rest = after;
+            }
+            None => {
+                out.push_str("&#");
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
 }
 
 /// Gathers entries line by line.
@@ -227,6 +256,13 @@ fn reason(error: &regex::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn characters_by_their_numbers_are_read() {
+        assert_eq!(unescaped("a&#43;b&#x2B;&amp;lt;"), "a+b+&lt;");
+        // What names none stays.
+        assert_eq!(unescaped("&#;&#xzz; &#43"), "&#;&#xzz; &#43");
+    }
 
     #[test]
     fn bad_lines_are_rejected_with_their_number_and_the_others_stand() {

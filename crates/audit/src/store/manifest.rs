@@ -2,7 +2,9 @@
 //! store before an import or after it.
 
 use std::collections::BTreeMap;
+use std::fs::Permissions;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +13,8 @@ use crate::error::Error;
 
 /// The version of the store's form.
 const SCHEMA: u32 = 1;
+/// What a new list may be, before the user's umask: as the tables are.
+const MODE: u32 = 0o666;
 /// The name of the list.
 pub(crate) const MANIFEST: &str = "store.json";
 
@@ -171,6 +175,7 @@ impl Manifest {
         let mut file = tempfile::Builder::new()
             .prefix(".store-")
             .suffix(".tmp")
+            .permissions(Permissions::from_mode(MODE))
             .tempfile_in(folder)
             .map_err(failed)?;
         file.write_all(&json).map_err(failed)?;

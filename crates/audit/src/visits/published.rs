@@ -24,7 +24,8 @@ pub struct Published {
     /// All interactions of the contacts that the cache shows, wherever they came from: what it
     /// counts.
     pub sessions: u64,
-    /// What is counted here before robots are left out.
+    /// Interactions from the place, whoever made them, before rows below the least number are left out:
+    /// the published query knows neither.
     pub own_sessions: u64,
     /// Rows that its threshold of each shard keeps; none without a least number of sessions.
     pub rows_by_shard_threshold: Option<u64>,
@@ -51,7 +52,7 @@ pub(super) fn published(
         contacts: cells.count(0),
         cached_contacts: cells.count(2),
         sessions: cells.count(3),
-        own_sessions: rows.iter().map(|row| row.sessions + row.robots_excluded).sum(),
+        own_sessions: per_shard.iter().flatten().sum(),
         rows_by_shard_threshold: (least > 1).then(|| kept(per_shard, least, shards)),
         rows: rows.len() as u64,
         is_possible: run.store.has("facets"),

@@ -232,11 +232,58 @@ fn large_values_are_found_with_exact_quantiles_and_without_their_text() {
     assert_eq!(found.finding().unwrap().id, "oversized-values");
 }
 
+/// Four of five facets that imports read were replaced: their paths are not all there any more.
+#[test]
+fn paths_of_facets_that_went_are_estimated_by_what_is_left() {
+    let root = JsonPath {
+        facet_key: TermKey(1),
+        path_id: TermKey(5),
+        kind: ValueKind::Object,
+        values: 500,
+        bytes_utf8: Bytes(5 * 79_500),
+        bytes_utf16: Bytes(10 * 79_500),
+        max_utf8: Bytes(30_000),
+        elements: 0,
+        max_elements: 0,
+    };
+    let referrers = JsonPath {
+        path_id: TermKey(2),
+        kind: ValueKind::Text,
+        values: 10_000,
+        bytes_utf8: Bytes(53_000),
+        ..root.clone()
+    };
+    let terms = [
+        term(1, TermKind::FacetKey, "InteractionsCache"),
+        term(2, TermKind::JsonPath, "InteractionCaches[].Referrers[]"),
+        term(5, TermKind::JsonPath, ""),
+    ];
+    let store = bloated().with_rows(&[root, referrers]).and_then(|store| store.with_rows(&terms));
+    let store = store.unwrap();
+    let found = bloat(&store, 3).unwrap();
+    let path = found.paths.iter().find(|path| path.kind == "text").unwrap();
+    assert_eq!((path.sizes.values, path.sizes.bytes, path.estimated), (2_000, 10_600, true));
+    let found = cap(&store, "InteractionsCache.Referrers[]", 512).unwrap();
+    assert_eq!((found.values, found.bytes, found.estimated), (2_000, 10_600, true));
+}
+
+/// Of 10,000 owners one has long values: 999 of 1,000 have none.
+#[test]
+fn owners_without_long_values_are_owners() {
+    let facets: Vec<Facet> = (0..10_000).map(|n| facet(OwnerKind::Contact, n, 1, 500)).collect();
+    let store =
+        bloated().with_rows(&facets).and_then(|store| store.with_rows(&[long(7, 28_000, 99)]));
+    let found = cap(&store.unwrap(), "InteractionsCache.Referrers[]", 512).unwrap();
+    assert_eq!((found.container_max, found.container_p999), (28_000, 0));
+}
+
 #[test]
 fn a_limit_is_tried_and_one_is_suggested() {
     let found = cap(&bloated(), "ContactFacets.InteractionsCache.Referrers[]", 512).unwrap();
     assert_eq!((found.asked.cut, found.asked.saved, found.asked.owners), (1, 27_488, 1));
     assert_eq!((found.values, found.suggested, found.container_max), (10_000, Some(128), 28_100));
+    // 51 owners have long values, and 49 none.
+    assert_eq!((found.container_p999, found.estimated), (28_100, false));
     assert_eq!(found.curve[0].cut, 51);
     assert_eq!(found.curve.last().unwrap().cut, 0, "the curve ends where nothing is cut");
     for (path, limit) in [("InteractionsCache.Nothing", 512), ("InteractionsCache.Referrers[]", 63)]

@@ -1,7 +1,8 @@
 //! Classes of Python as they are written: their bases, fields and options.
 
 use super::dotenv::Variables;
-use super::expression::{Scope, Value, called, dotted, is_name, split_all, split_symbol};
+use super::expression::{Scope, Value};
+use super::token_lists::{called, dotted, is_name, split_all, split_symbol};
 use super::tokens::{Statement, Token};
 use super::values::UNDECODED;
 use crate::position::Position;

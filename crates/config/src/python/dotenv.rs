@@ -8,7 +8,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::expression::{Scope, Value, called, dotted, is_name, split_all, split_symbol};
+use super::expression::{Scope, Value};
+use super::token_lists::{called, dotted, is_name, split_all, split_symbol};
 use super::tokens::Token;
 use super::values::interpolated;
 use crate::readers::{Contents, Segment};

@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 
 use super::dotenv::{Found, Variables};
 use super::paths::joined;
+use super::token_lists::{
+    called, closing, dotted, ends_in, has_symbol, has_word, is_name, split_all, split_last_symbol,
+    split_symbol, split_word,
+};
 use super::tokens::Token;
 use crate::readers::Segment;
 
@@ -430,121 +434,4 @@ fn without_earlier(pairs: Vec<(String, Value)>) -> Vec<(String, Value)> {
         }
     }
     kept
-}
-
-pub(super) fn is_name(token: &Token, wanted: &str) -> bool {
-    matches!(token, Token::Name(name) if name == wanted)
-}
-
-fn ends_in(tokens: &[Token], symbol: &str) -> bool {
-    matches!(tokens.last(), Some(Token::Symbol(last)) if *last == symbol)
-}
-
-/// The places of tokens outside brackets.
-fn top_level(tokens: &[Token]) -> impl Iterator<Item = (usize, &Token)> {
-    let mut depth = 0_i32;
-    tokens.iter().enumerate().filter(move |(_, token)| match token {
-        Token::Symbol("(" | "[" | "{") => {
-            depth += 1;
-            false
-        }
-        Token::Symbol(")" | "]" | "}") => {
-            depth -= 1;
-            false
-        }
-        _ => depth == 0,
-    })
-}
-
-fn has_word(tokens: &[Token], words: &[&str]) -> bool {
-    top_level(tokens).any(|(_, token)| words.iter().any(|word| is_name(token, word)))
-}
-
-fn has_symbol(tokens: &[Token], symbols: &[&str]) -> bool {
-    top_level(tokens).any(|(_, token)| matches!(token, Token::Symbol(s) if symbols.contains(s)))
-}
-
-fn split_word<'t>(tokens: &'t [Token], word: &str) -> Option<(&'t [Token], &'t [Token])> {
-    let (at, _) = top_level(tokens).find(|(_, token)| is_name(token, word))?;
-    Some((&tokens[..at], &tokens[at + 1..]))
-}
-
-/// What stands before and behind the first symbol of a kind outside brackets.
-pub(super) fn split_symbol<'t>(
-    tokens: &'t [Token],
-    symbol: &str,
-) -> Option<(&'t [Token], &'t [Token])> {
-    let (at, _) =
-        top_level(tokens).find(|(_, token)| matches!(token, Token::Symbol(s) if *s == symbol))?;
-    Some((&tokens[..at], &tokens[at + 1..]))
-}
-
-fn split_last_symbol<'t>(tokens: &'t [Token], symbol: &str) -> Option<(&'t [Token], &'t [Token])> {
-    let found =
-        top_level(tokens).filter(|(_, token)| matches!(token, Token::Symbol(s) if *s == symbol));
-    let (at, _) = found.last()?;
-    (at > 0).then(|| (&tokens[..at], &tokens[at + 1..]))
-}
-
-/// The parts between symbols outside brackets; an empty last part is left out.
-pub(super) fn split_all<'t>(tokens: &'t [Token], symbol: &str) -> Vec<&'t [Token]> {
-    let mut parts = Vec::new();
-    let mut rest = tokens;
-    while let Some((part, after)) = split_symbol(rest, symbol) {
-        parts.push(part);
-        rest = after;
-    }
-    if !rest.is_empty() {
-        parts.push(rest);
-    }
-    parts
-}
-
-/// The place of the bracket that closes the one at a place.
-fn closing(tokens: &[Token], open: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, token) in tokens.iter().enumerate().skip(open) {
-        match token {
-            Token::Symbol("(" | "[" | "{") => depth += 1,
-            Token::Symbol(")" | "]" | "}") => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    return Some(at);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
-/// What is called or indexed, by which bracket, and with what.
-pub(super) fn called(tokens: &[Token]) -> Option<(&[Token], &'static str, &[Token])> {
-    let mut at = 0;
-    // The last bracket pair at the top level reaches the end.
-    while at < tokens.len() {
-        if matches!(tokens[at], Token::Symbol("(" | "[" | "{")) {
-            let end = closing(tokens, at)?;
-            if end + 1 == tokens.len() {
-                let Token::Symbol(open) = tokens[at] else { return None };
-                return (at > 0).then(|| (&tokens[..at], open, &tokens[at + 1..end]));
-            }
-            at = end;
-        }
-        at += 1;
-    }
-    None
-}
-
-/// `a.b.c`; none if it is something else.
-pub(super) fn dotted(tokens: &[Token]) -> Option<String> {
-    let mut text = String::new();
-    for (at, token) in tokens.iter().enumerate() {
-        match token {
-            Token::Name(name) if at % 2 == 0 => text.push_str(name),
-            Token::Symbol(".") if at % 2 == 1 => text.push('.'),
-            _ => return None,
-        }
-    }
-    (!text.is_empty()).then_some(text)
 }

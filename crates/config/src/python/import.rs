@@ -1,6 +1,6 @@
 //! Imports of Python: `from MODULE import NAME as OTHER`, as they are written.
 
-use super::expression::is_name;
+use super::token_lists::is_name;
 use super::tokens::Token;
 
 /// The module that `from MODULE import *` names.

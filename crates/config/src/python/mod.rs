@@ -13,6 +13,7 @@ mod more;
 mod options;
 mod paths;
 mod setting;
+mod token_lists;
 mod tokens;
 mod values;
 

@@ -8,10 +8,11 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::dotenv::{self, Variables};
-use super::expression::{Scope, Value, called, dotted, is_name, split_symbol};
+use super::expression::{Scope, Value};
 use super::import::{Imported, imported, starred};
 use super::more::{add_requests, add_variables};
 use super::setting::{NO_VARIABLE, TEXT_IS_TRUE, is_false, is_setting, put};
+use super::token_lists::{called, dotted, is_name, split_symbol};
 use super::tokens::{Statement, Token, statements};
 use super::values::REFUSED;
 use crate::position::Position;

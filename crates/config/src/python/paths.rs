@@ -8,7 +8,8 @@
 //!
 //! A path that leads out of the project's folder is not known.
 
-use super::expression::{Scope, Value, called, dotted, split_all};
+use super::expression::{Scope, Value};
+use super::token_lists::{called, dotted, split_all};
 use super::tokens::Token;
 
 impl Scope<'_> {

@@ -15,9 +15,9 @@ use crate::audit_args::{AuditBloatArgs, AuditCapArgs};
 use crate::failure::Failure;
 use crate::output::Talk;
 
-/// What values and bytes of paths are of.
-pub(super) const ALL_READ: &str = "Values and bytes of paths are of all rows that imports read, also of \
-                                   rows that were replaced, removed or labelled since.";
+/// What values and bytes of paths are where rows have left the store.
+pub(super) const ESTIMATED: &str = "Values and bytes of paths are estimates: rows of these facets were \
+                                    replaced, removed or labelled since they were read.";
 
 /// Runs `bloat`.
 ///
@@ -156,9 +156,11 @@ fn bloat_text(report: &BloatReport, top: usize, unit: &str) -> String {
         .collect();
     text.push('\n');
     let mut path_headings = headings(&["path of texts"]);
-    path_headings.push("repeated");
+    path_headings.push("repeated, from 64 bytes on");
     text.push_str(&table(&path_headings, &paths));
-    text.push_str(&format!("{ALL_READ}\n"));
+    if report.paths.iter().any(|path| path.estimated) {
+        text.push_str(&format!("{ESTIMATED}\n"));
+    }
     let values = report.top.iter().map(|value| {
         let dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
         let owner = format!("{} {}", value.owner.0, value.owner.1);
@@ -214,6 +216,7 @@ fn document(report: &BloatReport, cost: Option<&Cost>, budget: Option<u64>) -> V
         json!({
             "path": path.path,
             "kind": path.kind,
+            "estimated": path.estimated,
             "sizes": sizes_json(&path.sizes),
             "max_elements": path.max_elements,
             "repeated_bytes": path.repeated_bytes,
@@ -283,14 +286,15 @@ fn guards_head(report: &CapReport) -> String {
 fn cap_text(report: &CapReport) -> String {
     let asked = &report.asked;
     let mut text = format!(
-        "A limit of {} bytes for `{}` cuts {} of {}, of {}, and saves {} of {}.\n{ALL_READ}\n\n",
+        "A limit of {} bytes for `{}` cuts {} of {}, of {}, and saves {} of {}.\n{}\n",
         asked.limit,
         report.path,
         asked.cut,
         counted(report.values, "value"),
         counted(asked.owners, "owner"),
         size(asked.saved),
-        size(report.bytes)
+        size(report.bytes),
+        if report.estimated { format!("{ESTIMATED}\n") } else { String::new() }
     );
     let row = |point: &CapPoint| {
         let numbers = [point.limit, point.cut, point.owners];
@@ -310,7 +314,8 @@ fn cap_text(report: &CapReport) -> String {
             .to_owned(),
     });
     text.push_str(&format!(
-        "Long values of one owner together: {} at most; 999 of 1,000 owners have at most {}.\n",
+        "Values of 64 bytes or more of one owner together: {} at most; 999 of 1,000 owners have at most \
+         {}.\n",
         size(report.container_max),
         size(report.container_p999)
     ));
@@ -332,6 +337,7 @@ fn cap_document(report: &CapReport, guards: &[WriterGuard]) -> Value {
         "path": report.path,
         "values": report.values,
         "bytes": report.bytes,
+        "estimated": report.estimated,
         "asked": point(&report.asked),
         "curve": report.curve.iter().map(point).collect::<Vec<_>>(),
         "suggested_bytes": report.suggested,

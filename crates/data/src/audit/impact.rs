@@ -48,7 +48,7 @@ fn impact_text(report: &ImpactReport) -> String {
         row("visits with one page", percent(before.single_share()), percent(after.single_share())),
         row("storage", size(storage.0), size(storage.1)),
     ];
-    let mut text = table(&["", "now", "without robots"], &rows);
+    let mut text = table(&["", "now", "without robots and contacts without visits"], &rows);
     text.push_str(&format!(
         "\nContacts that only have interactions of robots: {}. Contacts without interactions: {}.\n",
         report.contacts_of_robots, report.contacts_without

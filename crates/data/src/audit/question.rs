@@ -94,6 +94,7 @@ pub(crate) fn failure(error: AuditError) -> Failure {
             Failure::from(source).within(&format!("the question `{question}`"))
         }
         AuditError::Engine(source) => Failure::from(source),
+        AuditError::Refused(error) => Failure::refused(error.to_string()),
         AuditError::Asked { what, hint } => Failure::bad_input(what).hint(hint),
         other @ AuditError::Damaged { .. } => Failure::bad_input(other.to_string()).hint(DAMAGED),
         other => Failure::bad_input(other.to_string()),

@@ -8,8 +8,8 @@ use culprit_model::Pid;
 
 use super::client::Client;
 use super::create::OWNER_LABEL;
-use super::place::{remove_container, remove_image};
 use super::program;
+use super::removal::{remove_container, remove_image};
 use crate::error::{Error, Result};
 use crate::owner::Owner;
 use crate::place::Settings;

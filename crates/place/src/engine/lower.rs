@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use super::client::Client;
 use super::create::OWNER_LABEL;
 use super::host_image::{BLOCK, Kind, header};
-use super::place::remove_container;
+use super::removal::remove_container;
 use crate::error::{Error, Result};
 use crate::owner::Owner;
 use crate::spec::LowerFile;

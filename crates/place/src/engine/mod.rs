@@ -26,6 +26,7 @@ mod lower;
 mod place;
 mod program;
 mod refusal;
+mod removal;
 mod session;
 mod stdin;
 

@@ -76,7 +76,7 @@ fn summary(body: &mut Markup, report: &ImpactReport) {
         row("contacts", contacts.to_string(), left.to_string()),
         row("storage", size(storage.0), size(storage.1)),
     ]);
-    table(body, &["", "now", "without robots"], rows);
+    table(body, &["", "now", "without robots and contacts without visits"], rows);
 }
 
 fn spans(days: &[ImpactDay]) -> Vec<Span> {

@@ -7,7 +7,7 @@ use culprit_report::{percent, size};
 
 use super::bars::{Bar, bars};
 use super::{PEOPLE, ROBOTS, exactly, legend, numbers};
-use crate::audit::bloat::ALL_READ;
+use crate::audit::bloat::ESTIMATED;
 
 /// Paths that are drawn.
 const SHOWN: usize = 12;
@@ -31,7 +31,9 @@ pub(super) fn paths(body: &mut Markup, report: &BloatReport) {
             growth.unwrap_or_default()
         );
         body.leaf("p", &[("class", "lead")], &lead);
-        body.leaf("p", &[], ALL_READ);
+        if report.paths.iter().any(|path| path.estimated) {
+            body.leaf("p", &[], ESTIMATED);
+        }
         body.element("figure", &[], |figure| {
             figure.leaf("figcaption", &[], "Bytes of texts by path");
             let bar = |path: &&culprit_audit::PathSizes| Bar {
@@ -53,7 +55,8 @@ pub(super) fn paths(body: &mut Markup, report: &BloatReport) {
                 path.repeated_bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string()),
             ]
         });
-        let headings = ["path", "values", "bytes", "share", "longest", "repeated bytes"];
+        let headings =
+            ["path", "values", "bytes", "share", "longest", "repeated, from 64 bytes on"];
         numbers(body, &headings, cells);
         let values = report.top.iter().map(|value| {
             let text = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -79,7 +82,9 @@ pub(super) fn limits(body: &mut Markup, report: &CapReport) {
             size(report.bytes)
         );
         body.prose("p", &[("class", "lead")], &lead);
-        body.leaf("p", &[], ALL_READ);
+        if report.estimated {
+            body.leaf("p", &[], ESTIMATED);
+        }
         body.element("figure", &[], |figure| {
             curve(figure, report);
             let words = [

@@ -10,8 +10,10 @@
 //! first ones agree on. Without call chains the one frame stands behind the event. Thread time is
 //! not computed from text: switches in it are events like others.
 
+mod beginning;
 mod frame;
 mod head;
 mod read;
 
-pub(super) use read::{detect, read};
+pub(super) use beginning::detect;
+pub(super) use read::read;
