@@ -29,7 +29,7 @@ use crate::ledger::Ledger;
 use crate::managed::ManagedCode;
 use crate::modules::Modules;
 use crate::probes::{Hits, Moment, Probe, ProbeId, Slowdown, Toll};
-use crate::resolve::Resolver;
+use crate::resolve::{Resolver, chain_word};
 use crate::sampled::SampledBlocks;
 use crate::sockets::{Connections, DoorFields, Doors, SocketActivity, SocketFields, Way};
 use crate::space::{MappedCode, SpaceId, Spaces};
@@ -249,8 +249,7 @@ impl Handler {
             Some(stack_pointer) => Variant { thread: thread.0, stack_pointer },
         };
         let space = self.tracker.space(thread);
-        let is_code = |address| self.spaces.find(space, address).is_some();
-        let stack = self.raw.intern_pointers(space, variant, sample.chain, is_code);
+        let stack = self.pointer_stack(space, variant, sample.chain);
         self.tracker.state(thread).leaving = Some(stack);
     }
 
@@ -274,7 +273,8 @@ impl Handler {
         let (kernel, user) = split(sample.chain);
         if !sample.registers.is_empty() && !sample.stack.is_empty() {
             let dumped = self.dumped_frames((sample, UNWIND_REGISTERS), thread, time);
-            if let Some(mut user) = dumped.and_then(|dumped| dumped.with(user)) {
+            let user = dumped.and_then(|dumped| self.dumped_and_found(thread, dumped, user));
+            if let Some(mut user) = user {
                 let pointers = self.unwinder.pointers();
                 self.bytecodes.mark(sample.task.pid, pointers, &mut user.chain);
                 let chain = join(kernel, &user.chain);
@@ -282,7 +282,7 @@ impl Handler {
             }
         }
         let empty = sample.chain.is_empty();
-        (!empty).then(|| self.raw.intern(space, Variant::default(), sample.chain))
+        (!empty).then(|| self.pointer_stack(space, Variant::default(), sample.chain))
     }
 
     /// The user frames of the sample's dump; none where it has no registers.
@@ -320,7 +320,19 @@ impl Handler {
         let none = CodeMap::default();
         let code = (space, self.managed.frames(pid).unwrap_or(&none));
         let sink = &mut self.unwound;
-        self.unwinder.unwind_looking(code, registers, dump, sink, wanted).outcome
+        let unwound = self.unwinder.unwind_looking(code, registers, dump, sink, wanted);
+        let guessed = unwound.by_frame_pointer > 0 || !self.unwinder.interpreted().is_empty();
+        if unwound.root_is_stated && !guessed {
+            self.learn_outermost(thread);
+        }
+        unwound.outcome
+    }
+
+    fn learn_outermost(&mut self, thread: ThreadId) {
+        let space = self.tracker.space(thread);
+        let frames = self.unwound.iter().enumerate();
+        let chain: Vec<u64> = frames.map(|(depth, frame)| chain_word(depth, *frame)).collect();
+        self.tracker.state(thread).outermost.learn(space, &chain);
     }
 
     /// The words of a chain for what was unwound last.
@@ -333,7 +345,7 @@ impl Handler {
         let thread = self.seen(sample.task, time);
         let space = self.tracker.space(thread);
         let stack = (!sample.chain.is_empty())
-            .then(|| self.raw.intern(space, Variant::default(), sample.chain));
+            .then(|| self.pointer_stack(space, Variant::default(), sample.chain));
         let file = match kind {
             FaultKind::Major => self.file_at(sample.task.pid, space, sample.address),
             FaultKind::Minor => None,

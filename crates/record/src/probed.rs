@@ -152,7 +152,8 @@ impl Handler {
         let stack_pointer = stack_pointer(mask(sample), sample.registers).unwrap_or(0);
         let chain = probed_chain(sample, moment)?;
         let variant = Variant { thread: thread.0, stack_pointer };
-        Some(self.raw.intern(self.tracker.space(thread), variant, &join(&[], &chain)))
+        let space = self.tracker.space(thread);
+        Some(self.probed_pointer_stack(space, variant, &join(&[], &chain)))
     }
 }
 

@@ -172,7 +172,7 @@ impl Handler {
         let has_dump = sample.stack.len() > crate::probes::STACK_TOP as usize;
         let dump = has_dump.then_some((sample, UNWIND_REGISTERS));
         let dumped = dump.and_then(|dump| self.dumped_frames(dump, thread, time));
-        let chain = dumped.and_then(|dumped| dumped.with(&by_pointers));
+        let chain = dumped.and_then(|dumped| self.dumped_and_found(thread, dumped, &by_pointers));
         let chain = chain.map_or(by_pointers, |unwound| unwound.chain);
         let inner = self.frames_of_library(space, &chain);
         let callers = chain.get(inner..).unwrap_or_default();

@@ -11,7 +11,7 @@ use culprit_symbols::{Avma, CodeMap, FileOffset, UnwindSpace};
 use crate::modules::Modules;
 
 /// A space of this recording.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct SpaceId(pub(crate) u32);
 
 /// The kernel's: shared by everybody, without mappings of its own.

@@ -121,26 +121,23 @@ pub(crate) struct Variant {
 }
 
 impl RawStacks {
-    /// The unique stack of a chain that frame pointers have found. It ends at the first address that `is_code`
-    /// does not know: where a register that is no frame pointer led to something, it leads to something else at
-    /// the next call, and stacks that are the same would never meet.
+    /// The unique stack of a chain that frame pointers have found. It ends at the first address that is no
+    /// caller by `is_caller`: where a register that is no frame pointer led to something, it leads to something
+    /// else at the next call, and stacks that are the same would never meet.
     pub(crate) fn intern_pointers(
         &mut self,
         space: SpaceId,
         variant: Variant,
         chain: &[u64],
-        is_code: impl Fn(u64) -> bool,
+        is_caller: impl Fn(u64) -> bool,
     ) -> RawStack {
         if let Some(known) = self.find(space, variant, chain) {
             return known;
         }
         let (kernel, user) = split(chain);
-        match user.iter().position(|word| !is_code(*word)) {
+        match up_to_nowhere(user, is_caller) {
             None => self.intern(space, variant, chain),
-            Some(at) => {
-                let user = [&user[..at], &[NOWHERE]].concat();
-                self.intern(space, variant, &join(kernel, &user))
-            }
+            Some(user) => self.intern(space, variant, &join(kernel, &user)),
         }
     }
 
@@ -320,6 +317,13 @@ impl RawStacks {
     }
 }
 
+/// User frames that frame pointers have found, up to the first that is no caller by `is_caller`; none where
+/// all are. The innermost one is where the thread was.
+pub(crate) fn up_to_nowhere(user: &[u64], is_caller: impl Fn(u64) -> bool) -> Option<Vec<u64>> {
+    let at = user.iter().skip(1).position(|word| !is_caller(*word))?;
+    Some([&user[..=at], &[NOWHERE]].concat())
+}
+
 /// The kernel part and the user part of a chain, without the user marker.
 pub(crate) fn split(chain: &[u64]) -> (&[u64], &[u64]) {
     match chain.iter().position(|word| *word == CONTEXT_USER) {
@@ -380,13 +384,13 @@ mod tests {
     #[test]
     fn what_frame_pointers_find_outside_of_code_is_one_stack_that_a_dump_repairs() {
         let mut stacks = RawStacks::default();
-        let is_code = |word| word < 0x1_0000;
+        let is_caller = |word| word < 0x1_0000;
         let chain = |garbage: &[u64]| [&[CONTEXT_USER, 0x1000], garbage].concat();
-        let first = stacks.intern_pointers(SPACE, at(100), &chain(&[0x7_0000, 0x2000]), is_code);
-        let second = stacks.intern_pointers(SPACE, at(100), &chain(&[0x8_0000]), is_code);
+        let first = stacks.intern_pointers(SPACE, at(100), &chain(&[0x7_0000, 0x2000]), is_caller);
+        let second = stacks.intern_pointers(SPACE, at(100), &chain(&[0x8_0000]), is_caller);
         assert_eq!(first, second);
         assert_eq!(stacks.chain(first), chain(&[NOWHERE]));
-        let elsewhere = stacks.intern_pointers(SPACE, at(100), &chain(&[0x2000]), is_code);
+        let elsewhere = stacks.intern_pointers(SPACE, at(100), &chain(&[0x2000]), is_caller);
         assert_ne!(elsewhere, first);
         stacks.learn(first, &whole(&[0x1000, 0x3000]));
         assert_eq!(stacks.repaired(second), Some(vec![CONTEXT_USER, 0x1000, 0x3000]));

@@ -299,7 +299,7 @@ impl Handler {
             }
         };
         let stack = waker.filter(|_| !sample.chain.is_empty()).map(|waker| {
-            self.raw.intern(self.tracker.space(waker), Variant::default(), sample.chain)
+            self.pointer_stack(self.tracker.space(waker), Variant::default(), sample.chain)
         });
         let kind = WakeupKind::Waking;
         self.tracker.state(thread).woken = Some(time);

@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::calls::Calls;
 use crate::decode::Task;
 use crate::modules::{Modules, base_name, kernel_pid};
+use crate::outermost::Outermost;
 use crate::probed::LastAllocation;
 use crate::space::{KERNEL, MappedCode, SpaceId, Spaces};
 use crate::stacks::RawStack;
@@ -42,6 +43,8 @@ pub(crate) struct ThreadState {
     pub(crate) dumped: Option<Dumped>,
     /// It waits, and its stack is deeper than the copy of it.
     pub(crate) deep_wait: Option<DeepWait>,
+    /// How its stack begins.
+    pub(crate) outermost: Outermost,
     /// Its last switch.
     pub(crate) switched: Time,
     /// The CPU that it came to by that switch; none when it left one.
@@ -210,6 +213,11 @@ impl Tracker {
     /// What is known of a thread.
     pub(crate) fn state(&mut self, id: ThreadId) -> &mut ThreadState {
         &mut self.states[id.index()]
+    }
+
+    /// The same, to look at.
+    pub(crate) fn thread_state(&self, id: ThreadId) -> &ThreadState {
+        &self.states[id.index()]
     }
 
     /// The address space of a thread.

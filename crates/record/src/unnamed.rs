@@ -52,7 +52,7 @@ pub(crate) fn losses(recording: &Recording, is_generated: &dyn Fn(ModuleId) -> b
     };
     [
         row(LossKind::AddressesUnknown, nowhere, "code without a known name"),
-        row(LossKind::StacksTruncated, cut, "frame pointers that point outside all code"),
+        row(LossKind::StacksTruncated, cut, "frame pointers that lead to no caller"),
     ]
     .into_iter()
     .flatten()

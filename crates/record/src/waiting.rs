@@ -74,6 +74,7 @@ impl Handler {
         left: Time,
     ) -> Option<RawStack> {
         let exact = self.raw.user_frames(sampled, dumped.unwound.clone()).map(|user| {
+            let user = self.with_outermost(thread, user);
             self.raw.learn_from_now_on(sampled, &user);
             self.raw.exact(sampled, &user)
         });

@@ -32,7 +32,7 @@ impl Handler {
         let thread = self.seen(sample.task, time);
         let space = self.tracker.space(thread);
         let stack = (!sample.chain.is_empty())
-            .then(|| self.raw.intern(space, Variant::default(), sample.chain));
+            .then(|| self.pointer_stack(space, Variant::default(), sample.chain));
         self.rows.costs.add(counter.metric(), (time, thread, stack), sample.period);
     }
 
@@ -46,6 +46,7 @@ impl Handler {
     ) {
         let dumped = self.dumped_frames((sample, mask), thread, time);
         if let Some(unwound) = dumped.and_then(|dumped| self.raw.user_frames(stack, dumped)) {
+            let unwound = self.with_outermost(thread, unwound);
             self.raw.learn(stack, &unwound);
         }
     }
@@ -55,6 +56,6 @@ impl Handler {
         let stack_pointer = stack_pointer(SWITCH_REGISTERS, sample.registers)?;
         let (_, user) = split(sample.chain);
         let variant = Variant { thread: thread.0, stack_pointer };
-        Some(self.raw.intern(self.tracker.space(thread), variant, &join(&[], user)))
+        Some(self.pointer_stack(self.tracker.space(thread), variant, &join(&[], user)))
     }
 }

@@ -228,8 +228,8 @@ struct Inclusive {
     stacks: BTreeSet<StackId>,
     /// The fewest frames that were below it towards the root, to prefer the deeper of equals.
     depth: usize,
-    /// True when it was the root-most user function of some stack.
-    root: bool,
+    /// The time in stacks of which it is the root-most user function.
+    as_root: Nanos,
     frame: Option<FrameId>,
 }
 
@@ -288,7 +288,9 @@ impl WithCallees {
                     function.total += time;
                 }
                 function.depth = function.depth.max(count - depth);
-                function.root |= depth + 1 == count;
+                if depth + 1 == count {
+                    function.as_root += time;
+                }
                 function.frame = Some(frame);
             }
         }
@@ -299,17 +301,27 @@ impl WithCallees {
     /// begins, or what all of it goes through.
     fn deepest(self, total: Nanos) -> Option<(Text, Inclusive)> {
         let tells = |f: &Inclusive| {
-            (MIN_INCLUSIVE..MAX_INCLUSIVE).contains(&f.total.share_of(total)) && !f.root
+            // Stacks that were cut begin with any function.
+            let begins = f.as_root.share_of(f.total) > MOST;
+            (MIN_INCLUSIVE..MAX_INCLUSIVE).contains(&f.total.share_of(total)) && !begins
         };
         let told = self.0.into_iter().filter(|(name, f)| tells(f) && !is_entry(name));
         told.min_by(|(_, a), (_, b)| a.total.cmp(&b.total).then(b.depth.cmp(&a.depth)))
     }
 }
 
-/// A stack's user frames, leaf first.
+/// A stack's user frames, leaf first, without those that say that its beginning is not known.
 fn user_frames(evidence: &Evidence<'_>, stack: StackId) -> Vec<FrameId> {
     let frames = evidence.recording.stack(stack);
-    frames.filter(|frame| !evidence.chores.is_kernel(*frame)).collect()
+    let mut frames: Vec<_> = frames.filter(|frame| !evidence.chores.is_kernel(*frame)).collect();
+    let is_nothing = |frame: &FrameId| {
+        let frame = evidence.recording.frame(*frame);
+        frame.module.is_none() && frame.function.as_str() == "?"
+    };
+    while frames.last().is_some_and(is_nothing) {
+        frames.pop();
+    }
+    frames
 }
 
 /// True for functions in which programs and threads begin: all time goes through them.
@@ -391,6 +403,27 @@ mod tests {
             "{}",
             found.title
         );
+    }
+
+    #[test]
+    fn how_a_program_starts_is_no_hot_function() {
+        const START: &str = "_start;__libc_start_main;__libc_start_call_main;std::rt::lang_start;\
+                             std::rt::lang_start_internal;app::main";
+        let parts: Vec<String> = (0..8).map(|n| format!("{START};load;part{n}")).collect();
+        let others: Vec<String> = (0..4).map(|n| format!("clone3;start_thread;other{n}")).collect();
+        let mut stacks: Vec<_> = parts.iter().chain(&others).map(|s| (s.as_str(), 1)).collect();
+        let title =
+            |stacks: &[(&str, u64)]| first(&profile(stacks), "hot-function").map(|f| f.title);
+        let found = title(&stacks).expect("a common caller");
+        assert!(found.starts_with("`program!load` with its callees takes 800 ms"), "{found}");
+        // Some stacks that were cut begin with the function.
+        stacks.extend([("load;part0", 1), ("load;part1", 1)]);
+        let found = title(&stacks).expect("a common caller");
+        assert!(found.starts_with("`program!load` with its callees takes 1.00 s"), "{found}");
+        let flat: Vec<String> = (0..8).map(|n| format!("{START};part{n}")).collect();
+        let mut stacks: Vec<_> = flat.iter().chain(&others).map(|s| (s.as_str(), 1)).collect();
+        stacks.retain(|(stack, _)| !stack.ends_with("part0"));
+        assert_eq!(title(&stacks), None);
     }
 
     #[test]

@@ -164,3 +164,78 @@ fn functions_that_left_by_a_jump_are_guessed_where_one_way_leads() {
         assert_eq!((frame.line, frame.address.is_some()), (Some(line), true), "{frame:?}");
     }
 }
+
+/// The own functions of stacks far below `main`, the root first, each with how many samples have it; none where that
+/// cannot be recorded.
+fn roots_of_deep_stacks(test: &str, flags: &[&str]) -> Option<Vec<(Vec<String>, usize)>> {
+    let flags = [&["-fno-omit-frame-pointer"], flags].concat();
+    let program = compiled("tests/it/programs/astray.c", test, &flags);
+    let recording = record(test, &[&program], |_| {}).recording;
+    if !stands_on(test, &recording, Rung::KernelStacks) {
+        return None;
+    }
+    let main = thread(&recording, test);
+    let samples = recording.samples.iter().filter(|row| row.thread == main);
+    let mut roots: Vec<(Vec<String>, usize)> = Vec::new();
+    for stack in samples.filter_map(|row| row.stack) {
+        let stack = names(&recording, stack);
+        if !stack.iter().any(|name| name.ends_with("!deep")) {
+            continue;
+        }
+        let stack: Vec<String> = stack.into_iter().rev().collect();
+        let to = stack.iter().position(|name| name.ends_with("!deep")).unwrap_or_default();
+        match roots.iter_mut().find(|(root, _)| *root == stack[..to]) {
+            Some((_, count)) => *count += 1,
+            None => roots.push((stack[..to].to_vec(), 1)),
+        }
+    }
+    eprintln!("{roots:?}");
+    Some(roots)
+}
+
+/// Checks that frame pointers which lead astray name no function, and that what is known of the thread's start
+/// completes most stacks.
+fn deep_stacks_begin_at_the_start(test: &str, flags: &[&str]) {
+    let Some(roots) = roots_of_deep_stacks(test, flags) else { return };
+    let all: usize = roots.iter().map(|(_, count)| count).sum();
+    let astray = roots.iter().filter(|(root, _)| root.iter().any(|name| name.contains("!never_")));
+    assert_eq!(astray.count(), 0, "nothing returns to a function's start");
+    let whole = |root: &[String]| {
+        let has = |name: &str| root.iter().any(|one| one.ends_with(name));
+        let named = root.iter().all(|name| !name.starts_with('?'));
+        root.first().is_some_and(|root| root.ends_with("!_start"))
+            && named
+            && has("!main")
+            && has("!work")
+    };
+    let whole: usize = roots.iter().filter(|(root, _)| whole(root)).map(|(_, count)| count).sum();
+    assert!(all >= 20 && whole * 10 >= all * 9, "{whole} of {all}");
+}
+
+#[test]
+fn frame_pointers_that_lead_astray_name_no_function_in_a_dynamic_program() {
+    deep_stacks_begin_at_the_start("astray1", &[]);
+}
+
+#[test]
+fn frame_pointers_that_lead_astray_name_no_function_in_a_static_program() {
+    deep_stacks_begin_at_the_start("astray2", &["-static-pie", "-fPIE"]);
+}
+
+#[test]
+fn frame_pointers_alone_end_where_they_lead_astray() {
+    let flags = ["-fno-omit-frame-pointer"];
+    let program = compiled("tests/it/programs/astray.c", "astray3", &flags);
+    let change = |options: &mut culprit_record::Options| options.stacks = Stacks::FramePointers;
+    let recording = record("astray3", &[&program], change).recording;
+    if !stands_on("astray3", &recording, Rung::KernelStacks) {
+        return;
+    }
+    let stacks =
+        || recording.samples.iter().filter_map(|row| row.stack).map(|id| names(&recording, id));
+    let deep = stacks().filter(|stack| stack.iter().any(|name| name == "astray3!deep"));
+    let last: Vec<_> = deep.map(|stack| stack.last().cloned().unwrap_or_default()).collect();
+    assert!(last.len() >= 20, "{} samples in deep()", last.len());
+    assert!(last.iter().all(|root| !root.contains("!never_")), "{last:?}");
+    assert!(!stacks().flatten().any(|name| name.contains("!never_")));
+}

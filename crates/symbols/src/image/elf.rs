@@ -187,6 +187,15 @@ impl Elf {
         })
     }
 
+    /// Where the loaded segment begins that an address of the file's bytes is in.
+    pub(crate) fn segment_start(&self, address: u64) -> Option<u64> {
+        let mut loads = self.segments.iter().filter(|segment| segment.kind == elf::PT_LOAD.0);
+        let holds = |segment: &&Segment| {
+            address.checked_sub(segment.address).is_some_and(|within| within < segment.file_size)
+        };
+        loads.find(holds).map(|segment| segment.address)
+    }
+
     /// As [`svma`](Self::svma), for the start of an executable mapping. The kernel maps whole pages, so the
     /// offset may lie up to a page before the segment's first byte.
     pub(crate) fn mapping_svma(&self, offset: FileOffset) -> Option<Svma> {

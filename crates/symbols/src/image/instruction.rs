@@ -105,7 +105,7 @@ impl ModuleImage {
 
     /// The file, as long as it may stay open.
     pub(super) fn code_source(&self) -> Option<&Source> {
-        self.code.as_ref().map(|code| &*code.0)
+        self.code.as_ref().map(|code| &**code.source())
     }
 }
 

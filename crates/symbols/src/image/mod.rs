@@ -15,6 +15,7 @@
 
 mod access;
 mod cache;
+mod calls;
 mod debug_file;
 mod dispatch;
 mod elf;
@@ -36,6 +37,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 pub use access::MemoryAccess;
 pub use cache::ImageCache;
+pub(crate) use calls::CallSites;
 pub(crate) use dispatch::loop_name;
 pub use elf::BuildId;
 pub(crate) use elf::Elf;
@@ -96,7 +98,9 @@ pub struct ModuleImage {
     build_id: Option<BuildId>,
     elf: Arc<Elf>,
     /// What code is read from; none where too many files are open.
-    code: Option<instruction::Code>,
+    code: Option<Arc<instruction::Code>>,
+    /// To what functions return; none where there is no code to read.
+    calls: Option<Arc<CallSites>>,
     /// Symbol tables, the most complete first.
     tables: Vec<SymbolTable>,
     /// Debug link of the main file: name and CRC-32 of the debug file.
@@ -172,6 +176,8 @@ impl ModuleImage {
         let dispatch = dispatch::symbols(&elf, &source, &unwind).unwrap_or_default();
         tables.extend(Some(dispatch).filter(|table| !table.is_empty()));
         let debug_link = debug_file::debug_link(&elf, &source);
+        let resolver = Mutex::new(Resolver::new(&elf, &source));
+        let (code, calls) = code_and_calls(&elf, Arc::clone(&source));
         Ok(Self {
             path: source.path().to_owned(),
             key: build_id.clone().map_or(fallback, ImageKey::BuildId),
@@ -179,10 +185,11 @@ impl ModuleImage {
             tables,
             debug_link,
             unwind: Arc::new(unwind),
-            resolver: Mutex::new(Resolver::new(&elf, &source)),
+            resolver,
             jumps: tail_calls::KnownJumps::default(),
             elf,
-            code: instruction::Code::keep(source),
+            code,
+            calls,
             problems,
             methods: None,
             bundle: OnceLock::new(),
@@ -192,17 +199,20 @@ impl ModuleImage {
     /// A precompiled .NET assembly: names and code, and stacks by frame pointers.
     fn from_assembly(assembly: Assembly, source: Arc<Source>, key: ImageKey) -> Self {
         let elf = Arc::new(assembly.loaded);
+        let (path, resolver) = (source.path().to_owned(), Resolver::new(&elf, &source));
+        let (code, calls) = code_and_calls(&elf, source);
         Self {
-            path: source.path().to_owned(),
+            path,
             key,
             build_id: None,
             tables: vec![assembly.table],
             debug_link: None,
             unwind: Arc::new(UnwindTables::none()),
-            resolver: Mutex::new(Resolver::new(&elf, &source)),
+            resolver: Mutex::new(resolver),
             jumps: tail_calls::KnownJumps::default(),
             elf,
-            code: instruction::Code::keep(source),
+            code,
+            calls,
             problems: Vec::new(),
             methods: Some(assembly.methods),
             bundle: OnceLock::new(),
@@ -337,19 +347,34 @@ impl ModuleImage {
         &self.unwind
     }
 
+    pub(crate) fn calls(&self) -> Option<&Arc<CallSites>> {
+        self.calls.as_ref()
+    }
+
     /// Bytes that the image holds (tables, unwind sections, debug sections and names, as far as read).
     pub fn memory_bytes(&self) -> usize {
         let resolver = self.resolver.lock().unwrap_or_else(PoisonError::into_inner);
         let tables: usize = self.tables.iter().map(SymbolTable::memory_bytes).sum();
         let methods = self.methods.as_ref().map_or(0, Methods::memory_bytes);
         let native = tables + self.unwind.memory_bytes() + resolver.memory_bytes();
-        native + self.jumps.memory_bytes() + methods
+        let calls = self.calls.as_ref().map_or(0, |calls| calls.memory_bytes());
+        native + self.jumps.memory_bytes() + methods + calls
     }
 
     /// Reads the debug sections now; otherwise the first question does so.
     pub fn load_lines(&self) {
         self.resolver.lock().unwrap_or_else(PoisonError::into_inner).load();
     }
+}
+
+/// A file's code, as long as it may stay open, and the calls in it.
+fn code_and_calls(
+    elf: &Arc<Elf>,
+    source: Arc<Source>,
+) -> (Option<Arc<instruction::Code>>, Option<Arc<CallSites>>) {
+    let code = instruction::Code::keep(source).map(Arc::new);
+    let calls = code.clone().map(|code| Arc::new(CallSites::new(Arc::clone(elf), code)));
+    (code, calls)
 }
 
 /// All symbol tables of one file, the most complete first. What cannot be read becomes a problem.

@@ -103,13 +103,18 @@ impl ModuleImage {
         SymbolStack { frames, function, source }
     }
 
-    /// The symbol at an address: the first table that is sure, else the first that guesses, unless an
-    /// unwind entry says that another function begins after the guessed one.
+    /// The symbol at an address: the first table that is sure, else the first that guesses, unless
+    /// unwind entries say that the guessed function ends before, or that another one begins after it.
     pub(super) fn symbol(&self, address: Svma) -> Option<SymbolHit<'_>> {
         let hits = || self.tables.iter().filter_map(|table| table.lookup(address.0));
         hits().find(|hit| hit.exact).or_else(|| {
-            let entry = self.unwind_tables().function(address.0);
-            hits().find(|hit| entry.as_ref().is_none_or(|entry| entry.start <= hit.range.start))
+            let entry = self.unwind_tables().function_at_or_before(address.0);
+            let is_in = |hit: &SymbolHit<'_>| match &entry {
+                Some(entry) if entry.start == hit.range.start => address.0 < entry.end,
+                Some(entry) => entry.start < hit.range.start,
+                None => true,
+            };
+            hits().find(is_in)
         })
     }
 

@@ -85,7 +85,7 @@ fn interpreter(
     }
     let word = |address: u64| stack.read(address).ok();
     let return_address = word(frame.checked_add(8)?)?;
-    if !space.returns_into(return_address) {
+    if !space.is_return_address(Avma(return_address)) {
         return None;
     }
     let caller = frame.checked_add(16)?;
@@ -127,7 +127,7 @@ fn framed(
     let found = places.into_iter().flatten().find_map(|(above, has_pointer)| {
         let place = top.checked_add(above)?;
         let return_address = stack.read(place).ok()?;
-        if !space.returns_into(return_address) {
+        if !space.is_return_address(Avma(return_address)) {
             return None;
         }
         let frame = if has_pointer {

@@ -6,7 +6,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::tables::UnwindTables;
-use crate::{Avma, CodeMap, FileOffset, ModuleImage};
+use crate::image::CallSites;
+use crate::{Avma, CodeMap, FileOffset, ModuleImage, Svma};
 
 /// The executable mappings of one process.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +22,8 @@ pub(super) struct UnwindCode {
     pub(super) bias: u64,
     /// `None` for generated code, which is walked by frame pointers.
     pub(super) tables: Option<Arc<UnwindTables>>,
+    /// The calls of its file, where that can be read.
+    calls: Option<Arc<CallSites>>,
 }
 
 impl UnwindSpace {
@@ -45,14 +48,15 @@ impl UnwindSpace {
         };
         let bias = start.0.wrapping_sub(svma.0);
         let tables = Some(Arc::clone(image.unwind_tables()));
-        self.code.insert(range(start, length), UnwindCode { bias, tables });
+        let calls = image.calls().map(Arc::clone);
+        self.code.insert(range(start, length), UnwindCode { bias, tables, calls });
         true
     }
 
     /// Adds executable memory without unwind information: code made by a JIT compiler, or a file that could
     /// not be read. It is walked by frame pointers.
     pub fn add_code(&mut self, start: Avma, length: u64) {
-        self.code.insert(range(start, length), UnwindCode { bias: 0, tables: None });
+        self.code.insert(range(start, length), UnwindCode { bias: 0, tables: None, calls: None });
     }
 
     /// Removes whatever lies in a range (`munmap`, or a mapping over it that is not executable).
@@ -75,9 +79,20 @@ impl UnwindSpace {
         self.code.is_empty()
     }
 
-    /// Whether a return address lies behind an instruction of known code.
-    pub(super) fn returns_into(&self, return_address: u64) -> bool {
-        return_address.checked_sub(1).is_some_and(|call| self.find(call).is_some())
+    /// Whether an address can be a return address: it lies in known code and, where the code's file can be read,
+    /// directly behind a call.
+    pub fn is_return_address(&self, address: Avma) -> bool {
+        let Some(code) = address.0.checked_sub(1).and_then(|call| self.find(call)) else {
+            return false;
+        };
+        let at = Svma(address.0.wrapping_sub(code.bias));
+        code.calls.as_ref().is_none_or(|calls| calls.may_return_to(at))
+    }
+
+    /// Whether an address lies in known code and is surely no return address.
+    pub fn follows_no_call(&self, address: Avma) -> bool {
+        let is_code = address.0.checked_sub(1).is_some_and(|call| self.find(call).is_some());
+        is_code && !self.is_return_address(address)
     }
 
     pub(super) fn find(&self, address: u64) -> Option<&UnwindCode> {

@@ -108,6 +108,13 @@ impl UnwindTables {
         self.sections.iter().find_map(|section| section.extent(address))
     }
 
+    /// Extent of the last function that begins at or before an address, by its unwind entry. It may end before
+    /// the address.
+    pub(crate) fn function_at_or_before(&self, address: u64) -> Option<Range<u64>> {
+        let nearest = self.sections.iter().filter_map(|section| section.at_or_before(address));
+        nearest.max_by_key(|extent| extent.start)
+    }
+
     /// The part of a function around an address, if its unwind entry looks like one. The first question
     /// sorts the entries.
     pub(crate) fn split_part(&self, address: u64) -> Option<SplitPart> {
@@ -244,14 +251,28 @@ impl FrameSection {
     }
 
     fn extent(&self, address: u64) -> Option<Range<u64>> {
-        let offset = self.entry_offset(address)?;
+        self.extent_at(self.entry_offset(address)?).filter(|extent| extent.contains(&address))
+    }
+
+    fn at_or_before(&self, address: u64) -> Option<Range<u64>> {
+        match &self.index {
+            Index::Header(table) => self.extent_at(table.entry(address)?),
+            Index::Walked(entries) => {
+                let after = entries.partition_point(|entry| entry.start <= address);
+                let entry = entries.get(after.checked_sub(1)?)?;
+                Some(entry.start..entry.end)
+            }
+        }
+    }
+
+    /// Extent of the function whose entry is at a position of the section.
+    fn extent_at(&self, offset: usize) -> Option<Range<u64>> {
         let entry = if self.debug {
             entry_at(&self.debug(), &self.bases, offset)
         } else {
             entry_at(&self.eh(), &self.bases, offset)
         };
-        let entry = entry.ok().filter(|entry| entry.contains(address))?;
-        Some(extent_of(&entry))
+        entry.ok().map(|entry| extent_of(&entry))
     }
 
     fn split_part(&self, address: u64, arch: Arch) -> Option<SplitPart> {

@@ -88,6 +88,9 @@ pub struct Unwound {
     /// Frames found by following the frame pointer, because nothing better was known: generated code and
     /// code without unwind entries. A function that keeps no frame pointer may be missing among them.
     pub by_frame_pointer: u32,
+    /// Whether an unwind entry says that the last frame has no caller. Otherwise a walk is complete where a frame
+    /// pointer or a return address is zero, which may be chance.
+    pub root_is_stated: bool,
 }
 
 /// Decoded rows and scratch memory. One per thread of the analysis; knows nothing of processes.
@@ -187,7 +190,7 @@ impl Unwinder {
         wanted: Wanted<'_>,
     ) -> Unwound {
         let mut here = CodeAddress::InstructionPointer(Avma(registers.instruction_pointer));
-        let mut by_frame_pointer = 0;
+        let (mut by_frame_pointer, mut root_is_stated) = (0, false);
         let first = sink.len();
         self.interpreted.clear();
         self.pointers.clear();
@@ -207,7 +210,10 @@ impl Unwinder {
                 self.look_at_memory(&stack, lowest..caller, depth, wanted.values);
             }
             match step {
-                Ok(Step::Outermost) => break Outcome::Complete,
+                Ok(Step::Outermost { stated }) => {
+                    root_is_stated = stated;
+                    break Outcome::Complete;
+                }
                 Ok(Step::Caller { kind, guessed }) => {
                     if registers.instruction_pointer == 0 {
                         // Hand-made stacks (coroutines, `makecontext`) end with a zero return address.
@@ -226,7 +232,7 @@ impl Unwinder {
             }
             sink.push(here);
         };
-        Unwound { outcome, by_frame_pointer }
+        Unwound { outcome, by_frame_pointer, root_is_stated }
     }
 
     /// The frames of interpreters on the stack that was walked last, innermost first.
@@ -300,7 +306,11 @@ impl Unwinder {
                 let row = self.rows.get(number as usize).ok_or(Truncation::BadRow)?;
                 let kind = if row.signal { Kind::Signal } else { Kind::Call };
                 let more = row.step(registers, stack)?;
-                Ok(if more { Step::Caller { kind, guessed: false } } else { Step::Outermost })
+                Ok(if more {
+                    Step::Caller { kind, guessed: false }
+                } else {
+                    Step::Outermost { stated: true }
+                })
             }
             Err(NoRow::NotCovered) => step_without_row(space, here, registers, stack),
             Err(NoRow::Malformed) => Err(Truncation::BadRow),
@@ -333,7 +343,7 @@ impl Unwinder {
 /// What one step found.
 enum Step {
     Caller { kind: Kind, guessed: bool },
-    Outermost,
+    Outermost { stated: bool },
 }
 
 /// How a frame came to be below its caller.
@@ -395,14 +405,14 @@ fn frame_pointer_step(
     let frame = registers.frame_pointer().ok_or(Truncation::NoRow)?;
     if frame == 0 {
         // Both ABIs mark the outermost frame so.
-        return Ok(Step::Outermost);
+        return Ok(Step::Outermost { stated: false });
     }
     if frame % 8 != 0 || registers.stack_pointer().is_some_and(|top| frame < top) {
         return Err(Truncation::NoRow);
     }
     let caller_frame = stack.read(frame)?;
     let return_address = arch.code_address(stack.read(frame.wrapping_add(8))?);
-    if return_address != 0 && !space.returns_into(return_address) {
+    if return_address != 0 && !space.is_return_address(Avma(return_address)) {
         return Err(Truncation::NoRow);
     }
     *registers = Registers::new(arch, return_address, frame.wrapping_add(16), caller_frame);
@@ -422,7 +432,7 @@ fn bare_step(
         Arch::Aarch64 => (registers.get(arch.return_address())?, top),
     };
     let return_address = arch.code_address(return_address);
-    if !space.returns_into(return_address) {
+    if !space.is_return_address(Avma(return_address)) {
         return None;
     }
     registers.enter_caller(above);
@@ -447,7 +457,7 @@ mod tests {
     }
 
     fn complete(by_frame_pointer: u32) -> Unwound {
-        Unwound { outcome: Outcome::Complete, by_frame_pointer }
+        Unwound { outcome: Outcome::Complete, by_frame_pointer, root_is_stated: false }
     }
 
     #[test]

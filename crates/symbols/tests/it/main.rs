@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
+mod calls;
 mod debug_files;
 mod hostile;
 mod jit;
