@@ -36,7 +36,6 @@ mod runtimes;
 mod saved;
 mod session;
 mod settings;
-mod tables;
 #[cfg(test)]
 #[path = "../../report/src/testing.rs"]
 #[expect(dead_code, reason = "most of the recordings are drawn for the tests of `report`")]

@@ -1,12 +1,13 @@
 //! `culprit wakers REC`: who ended the waits, where they were, and what they had waited for.
 
+use std::collections::BTreeMap;
+
 use culprit_engine::calls::{CallTree, RowKind};
 use culprit_engine::causes::{Causes, FutexWaits};
 use culprit_engine::wakers::{Ended, Lives, chain, ended};
 use culprit_model::{Cause, Filter, FrameId, Metric, Nanos, Recording, StackId, ThreadId};
 use culprit_report::json::{OfRecording, WakersDocument};
 use culprit_report::views::{WakerLink, WakerRow, function_at, wakers_text};
-use std::collections::BTreeMap;
 
 use crate::args::ViewArgs;
 use crate::failure::{Failure, Outcome};

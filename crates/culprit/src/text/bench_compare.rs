@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use culprit_engine::stats::Verdict;
 use culprit_model::Unit;
+use culprit_report::unit_value;
 
-use super::probe::value;
 use crate::output::{Align, Output, Table, clean, elide, number, wrap};
 use crate::saved::{Changes, Row, Saved};
 
@@ -105,7 +105,7 @@ fn told(unit: &str, of: f64) -> String {
     let units =
         [Unit::Nanos, Unit::Bytes, Unit::BytesPerSecond, Unit::PerSecond, Unit::Count, Unit::Share];
     let known = units.into_iter().find(|known| known.id() == unit);
-    known.map_or_else(|| number(of), |unit| value(unit, of))
+    known.map_or_else(|| number(of), |unit| unit_value(unit, of))
 }
 
 fn facts(before: &Saved, after: &Saved, changes: &Changes) -> Vec<String> {

@@ -1,9 +1,9 @@
 //! The sections about one recording: threads, flame graph, functions, evidence. With several
 //! recordings each has its own tables, of which scripts show one at a time.
-use crate::html::Markup;
 use culprit_model::{Cause, Label as _, Nanos};
 
 use crate::digest::{Digest, ThreadTime};
+use crate::html::Markup;
 use crate::layout::shares;
 use crate::palette::{cause_color, group_of};
 use crate::runtimes::SeenRuntime;

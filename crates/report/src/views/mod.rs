@@ -47,6 +47,7 @@ pub use wakers::{WakerLink, WakerRow, wakers_text};
 use culprit_model::{Metric, Nanos};
 
 /// A value of a metric in words.
+#[must_use]
 pub fn value(metric: Metric, value: u64) -> String {
     match metric.unit() {
         "ns" => Nanos(value).to_string(),
@@ -56,11 +57,13 @@ pub fn value(metric: Metric, value: u64) -> String {
 
 /// An error as a part of its value, 0 when there is no value.
 #[expect(clippy::cast_precision_loss, reason = "a figure of two digits")]
+#[must_use]
 pub fn relative(error: f64, value: u64) -> f64 {
     if value == 0 { 0.0 } else { error / value as f64 }
 }
 
 /// A part of a whole, 0 when there is no whole.
+#[must_use]
 pub fn share(part: u64, whole: u64) -> f64 {
     Nanos(part).share_of(Nanos(whole))
 }

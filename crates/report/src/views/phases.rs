@@ -19,6 +19,7 @@ pub struct PhasesView<'a> {
 }
 
 /// The view in lines; at most `limit` places a phase unless that is 0.
+#[must_use]
 pub fn phases_text(view: &PhasesView<'_>, limit: usize, layout: &Layout) -> String {
     let phases = view.phases;
     let whole: Nanos = phases.phases.iter().map(Phase::length).sum();

@@ -50,6 +50,7 @@ pub struct WakerLink {
 }
 
 /// The rows in lines.
+#[must_use]
 pub fn wakers_text(tree: &CallTree, rows: &[WakerRow], left_out: usize, layout: &Layout) -> String {
     let metric = tree.metric();
     let paint = layout.paint();
