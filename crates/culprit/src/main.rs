@@ -33,7 +33,6 @@ mod replay;
 mod rounds;
 mod running;
 mod runtimes;
-mod saved;
 mod session;
 mod settings;
 #[cfg(test)]

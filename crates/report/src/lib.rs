@@ -12,6 +12,7 @@
 //!           text    reports and findings      json    the documents      svg, html   pictures and pages
 //!
 //! probe     answers of probes (a feature)
+//! saved     kept results of measurements against each other
 //! units     1.00 s, 12.5 KiB, 97 %
 //! layout    tables, bars, colours, lines of a width
 //! ```
@@ -27,6 +28,7 @@ mod palette;
 #[cfg(feature = "probe")]
 pub mod probe;
 mod runtimes;
+pub mod saved;
 pub mod shown;
 pub mod svg;
 #[cfg(test)]

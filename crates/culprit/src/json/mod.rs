@@ -2,7 +2,6 @@
 //! rules that hold for all documents.
 
 mod bench;
-mod bench_compare;
 mod casebook;
 mod config;
 mod config_roles;
@@ -15,7 +14,6 @@ mod report_config;
 mod why;
 
 pub(crate) use bench::{BenchDocument, VerifyDocument};
-pub(crate) use bench_compare::BenchCompareDocument;
 pub(crate) use casebook::{
     CaseJson, ListDocument as CasesDocument, RunDocument as CaseRunDocument,
     ShowDocument as CaseDocument,

@@ -1,7 +1,6 @@
 //! Reports as text for people: one screen, readable without colour.
 
 mod bench;
-mod bench_compare;
 mod casebook;
 mod config;
 mod config_roles;
@@ -11,7 +10,6 @@ mod report_config;
 mod why;
 
 pub(crate) use bench::{bench_text, verify_text};
-pub(crate) use bench_compare::bench_compare_text;
 #[cfg(test)]
 pub(crate) use casebook::casebook_text;
 pub(crate) use casebook::{case_text, list_text, told_text};

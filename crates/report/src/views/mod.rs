@@ -16,6 +16,7 @@ mod functions;
 mod path;
 mod phases;
 mod places;
+mod source;
 mod tree;
 mod wakers;
 
@@ -41,8 +42,9 @@ pub use functions::{
 pub use path::{PathView, function_at, path_text};
 pub use phases::{PhasesView, phases_text};
 pub use places::FunctionPlaces;
+pub use source::source_text;
 pub use tree::{TreeText, tree_text};
-pub use wakers::{WakerLink, WakerRow, wakers_text};
+pub use wakers::{WakerLink, WakerRow, waits_of, waker_rows, wakers_text};
 
 use culprit_model::{Metric, Nanos};
 
