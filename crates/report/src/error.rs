@@ -70,6 +70,12 @@ pub enum Error {
         /// What differs.
         what: String,
     },
+    /// Two sides have run times that cannot be compared; what each of them has.
+    #[error("cannot compare run times, because the sides differ: {0}")]
+    OtherRunTimes(String),
+    /// Two sides have no metric in common; what each of them has.
+    #[error("cannot compare: the recordings have no metric in common ({0})")]
+    NoCommonMetric(String),
     /// What ended waits was asked for by a metric that measures something else.
     #[error("cannot show what ended waits: the metric `{0}` does not measure waits")]
     NotWaits(Metric),
@@ -81,7 +87,9 @@ impl Error {
     pub const fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Filter(_) => Some(PATTERN_HINT),
-            Self::FunctionPattern { .. } | Self::OtherProbe { .. } => None,
+            Self::FunctionPattern { .. } | Self::OtherProbe { .. } | Self::NoCommonMetric(_) => {
+                None
+            }
             Self::NoFunction(_) => Some("`culprit top REC` lists the functions of the recording"),
             Self::FindingsOfActivity => Some(
                 "use `--from` and `--to` for the time of one activity; `culprit activities REC` \
@@ -93,6 +101,9 @@ impl Error {
             }
             Self::OtherSchema { .. } => Some("measure both with the same version of Culprit"),
             Self::OtherWork { .. } => Some("measure both with the same options"),
+            Self::OtherRunTimes(_) => {
+                Some("use `--metric wall`, which adds up the time of all threads")
+            }
             Self::NotWaits(_) => {
                 Some("use `--metric blocked`, or one cause such as `--metric blocked.lock`")
             }

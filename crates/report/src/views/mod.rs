@@ -5,6 +5,7 @@ mod activities;
 mod basis;
 mod butterfly;
 mod columns;
+mod compared;
 mod cpi;
 mod diff;
 mod empty;
@@ -26,6 +27,7 @@ pub use activities::{
 pub use basis::{Basis, sleeping_line};
 pub use butterfly::butterfly_text;
 pub use columns::Column;
+pub use compared::{DiffRun, DiffRuns, DiffScale, common_metric};
 pub use cpi::Cpi;
 pub use diff::{DiffGroup, DiffView, Section, Sides, change, diff_text, one_sided, scaled};
 pub use empty::why_empty;
@@ -40,7 +42,7 @@ pub use functions::{
     own_code_times, top_text,
 };
 pub use path::{PathView, function_at, path_text};
-pub use phases::{PhasesView, phases_text};
+pub use phases::{PhasesView, first_findings, phases_text};
 pub use places::FunctionPlaces;
 pub use source::source_text;
 pub use tree::{TreeText, tree_text};
