@@ -11,7 +11,7 @@ use culprit_engine::stats::{Interval, Verdict};
 use culprit_findings::MeasuredFindings;
 use culprit_probe::{Answer, Better, Metric, Part};
 
-use crate::html::{Frame, Markup, PAGE_STYLE, PLOT_STYLE, findings_section};
+use crate::html::{self, Frame, Markup, PAGE_STYLE, PLOT_STYLE, findings_section};
 use crate::probe::text::verdicts;
 
 /// So many colours does the style have; a further arm begins again, and has its name beside it.
@@ -91,17 +91,9 @@ fn metrics(body: &mut Markup, answer: &Answer) {
 
 /// The arms by their colours.
 fn legend(body: &mut Markup, answer: &Answer, shown: impl Fn(usize) -> bool) {
-    body.element("ul", &[("class", "legend")], |list| {
-        for (at, arm) in answer.arms.iter().enumerate().filter(|(at, _)| shown(*at)) {
-            list.element("li", &[], |item| {
-                item.element("svg", &[("aria-hidden", "true")], |svg| {
-                    let class = format!("swatch {}", arm_class(at));
-                    svg.empty("rect", &[("class", &class), ("width", "10"), ("height", "10")]);
-                });
-                item.text(&arm.arm.label);
-            });
-        }
-    });
+    let arms = answer.arms.iter().enumerate().filter(|(at, _)| shown(*at));
+    let entries: Vec<_> = arms.map(|(at, arm)| (arm_class(at), &arm.arm.label)).collect();
+    html::legend(body, &entries);
 }
 
 /// The class of an arm's colour.
