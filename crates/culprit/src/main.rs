@@ -33,10 +33,8 @@ mod replay;
 mod rounds;
 mod running;
 mod runtimes;
-mod saved;
 mod session;
 mod settings;
-mod tables;
 #[cfg(test)]
 #[path = "../../report/src/testing.rs"]
 #[expect(dead_code, reason = "most of the recordings are drawn for the tests of `report`")]

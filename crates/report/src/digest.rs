@@ -140,6 +140,7 @@ pub fn command_path(recording: &Recording, query: &Query) -> Option<Arc<CommandP
 
 impl ThreadTime {
     /// The time of the causes that `holds` picks.
+    #[must_use]
     pub fn sum(&self, holds: impl Fn(Cause) -> bool) -> Nanos {
         self.parts.iter().filter(|(cause, _)| holds(*cause)).map(|(_, time)| *time).sum()
     }
@@ -158,6 +159,7 @@ impl Check {
     }
 
     /// `+1.2 ms, +0.12 %`.
+    #[must_use]
     pub fn difference(&self) -> String {
         let (less, apart) = if self.ours < self.theirs {
             ("-", self.theirs.saturating_sub(self.ours))
@@ -179,6 +181,7 @@ impl Check {
 
 impl Digest {
     /// Everything about what a query keeps of a recording whose intervals are built.
+    #[must_use]
     pub fn new(recording: Recording, query: &Query, report: Report, tops: Tops) -> Self {
         let accounting = accounting::accounting(&recording);
         let threads = thread_times(&recording, query);
@@ -187,17 +190,20 @@ impl Digest {
     }
 
     /// The metric of the functions' times.
+    #[must_use]
     pub fn metric(&self) -> Metric {
         self.query.metric()
     }
 
     /// The rows that the functions' times are made of.
+    #[must_use]
     pub fn selection(&self) -> Selection {
         let run = self.tops.run_time.as_ref();
         select(run.map_or(&self.recording, |run| &run.recording), &self.query)
     }
 
     /// `CMD in PLACE`, as titles name a recording.
+    #[must_use]
     pub fn what(&self) -> String {
         let meta = &self.recording.meta;
         let command = if meta.command.is_empty() {
@@ -209,6 +215,7 @@ impl Digest {
     }
 
     /// The answer in one sentence. Of a recording with holes it says first that it is one.
+    #[must_use]
     pub fn verdict(&self) -> String {
         let holes: Vec<&str> = losses::holes(&self.losses).map(|line| line.id.as_str()).collect();
         let sentence = self.sentence();
@@ -256,6 +263,7 @@ impl Digest {
     }
 
     /// The threads that are not idle; all where there are no others.
+    #[must_use]
     pub fn busy(&self) -> Vec<&ThreadTime> {
         let busy: Vec<&ThreadTime> = self.threads.iter().filter(|thread| !thread.idle).collect();
         if busy.is_empty() { self.threads.iter().collect() } else { busy }
@@ -277,6 +285,7 @@ impl Digest {
     }
 
     /// Our sums against the oracles.
+    #[must_use]
     pub fn checks(&self) -> Vec<Check> {
         let sums = &self.accounting;
         let mut checks = Vec::new();

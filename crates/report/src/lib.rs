@@ -11,6 +11,8 @@
 //!           views   rows and texts of trees, functions, wakers, phases, activities, differences
 //!           text    reports and findings      json    the documents      svg, html   pictures and pages
 //!
+//! probe     answers of probes (a feature)
+//! saved     kept results of measurements against each other
 //! units     1.00 s, 12.5 KiB, 97 %
 //! layout    tables, bars, colours, lines of a width
 //! ```
@@ -23,7 +25,10 @@ pub mod html;
 pub mod json;
 pub mod layout;
 mod palette;
+#[cfg(feature = "probe")]
+pub mod probe;
 mod runtimes;
+pub mod saved;
 pub mod shown;
 pub mod svg;
 #[cfg(test)]
@@ -38,5 +43,7 @@ pub use error::Error;
 pub use findings::findings;
 pub use runtimes::SeenRuntime;
 pub use shown::{Shown, View};
-pub use units::{bytes, evidence_value, measured, number, percent, signed_duration, size};
+pub use units::{
+    bytes, evidence_value, measured, number, percent, signed_duration, size, unit_value,
+};
 pub use weighed::{LIMITS, Path, Weighed};

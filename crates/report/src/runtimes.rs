@@ -13,6 +13,7 @@ pub struct SeenRuntime {
 
 impl SeenRuntime {
     /// Those of a recording whose recorder could have set something, in the order of the table.
+    #[must_use]
     pub fn all(recording: &Recording) -> Vec<Self> {
         let ran = |runtime: &Runtime| {
             let of = |name: &str| Runtime::of_module(name).is_some_and(|r| r.id == runtime.id);
@@ -27,6 +28,7 @@ impl SeenRuntime {
     }
 
     /// One line for a report.
+    #[must_use]
     pub fn line(&self) -> String {
         let name = self.runtime.name;
         match &self.set {
@@ -43,6 +45,7 @@ impl SeenRuntime {
     }
 
     /// Why the runtime prints a line that the user did not ask for; none where it prints nothing.
+    #[must_use]
     pub fn printed(&self) -> Option<String> {
         (self.runtime.id == "jvm" && self.set.is_ok()).then(|| {
             "The JVM printed `Picked up JAVA_TOOL_OPTIONS` because Culprit set this variable to get \

@@ -1,13 +1,15 @@
 //! A measured value in words, by its unit.
 
-use culprit_model::{Evidence, Nanos};
+use culprit_model::{Evidence, Nanos, Unit};
 
 /// The value of a fact as people read it: `1.00 s`, `12.5 KiB`, `97 %`, `20.1 /s`, `8`.
+#[must_use]
 pub fn evidence_value(fact: &Evidence) -> String {
     measured(fact.value, &fact.unit)
 }
 
 /// A value of a unit as people read it.
+#[must_use]
 pub fn measured(value: f64, unit: &str) -> String {
     match unit {
         "ns" => signed_duration(value),
@@ -19,6 +21,20 @@ pub fn measured(value: f64, unit: &str) -> String {
         "magic" => format!("{:#x}", whole(value)),
         "ratio" => format!("{value:.2} x"),
         unit => format!("{} {unit}", number(value)),
+    }
+}
+
+/// A value of a probe's metric: `1.00 s`, `12.5 KiB/s`, `97 %`.
+#[must_use]
+pub fn unit_value(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Nanos if value.abs() < 1000.0 => format!("{} ns", number(value)),
+        Unit::Nanos => signed_duration(value),
+        Unit::Bytes => bytes(value),
+        Unit::BytesPerSecond => format!("{}/s", bytes(value)),
+        Unit::PerSecond => format!("{}/s", number(value)),
+        Unit::Count => number(value),
+        Unit::Share => percent(value),
     }
 }
 
@@ -38,12 +54,14 @@ fn whole(value: f64) -> u64 {
     clippy::cast_sign_loss,
     reason = "a float becomes the nearest length; what is too long becomes the longest"
 )]
+#[must_use]
 pub fn signed_duration(ns: f64) -> String {
     let length = Nanos(ns.abs().round() as u64);
     if ns < 0.0 { format!("-{length}") } else { length.to_string() }
 }
 
 /// `12.5 KiB`.
+#[must_use]
 pub fn bytes(value: f64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let mut scaled = value;
@@ -64,6 +82,7 @@ pub fn size(count: u64) -> String {
 
 /// Three significant digits, whole numbers as such; two where a hundredth is not reached, so that a
 /// ratio of a millisecond to a minute does not read as nothing.
+#[must_use]
 pub fn number(value: f64) -> String {
     // Nothing that is counted is -0, but the sum of no floats is.
     let value = value + 0.0;

@@ -35,6 +35,7 @@ pub struct Path {
 
 impl Weighed {
     /// What a tree of the recording's main metric weighs; none where there is thread time.
+    #[must_use]
     pub fn new(recording: &Recording, tree: &CallTree) -> Option<Self> {
         if !recording.intervals.is_empty() || tree.total() == 0 {
             return None;
@@ -44,6 +45,7 @@ impl Weighed {
     }
 
     /// The heaviest functions and path in one sentence.
+    #[must_use]
     pub fn sentence(&self, top: &[Function]) -> String {
         let (total, metric) = (value(self.metric, self.total), self.metric);
         let whole = match metric {

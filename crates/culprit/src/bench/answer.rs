@@ -11,6 +11,8 @@ use culprit_findings::{
 };
 use culprit_model::Nanos;
 use culprit_place::PlaceSpec;
+use culprit_probe::Gate;
+use culprit_report::text::{ComparedSides, compared};
 
 use super::conduct::{Session, counted_runs, judged};
 use super::endings::no_verdict;
@@ -19,8 +21,6 @@ use crate::args::FailOnVerdict;
 use crate::output::elide;
 use crate::places;
 use crate::rounds::{Recorded, Rounds, Timed};
-use culprit_probe::Gate;
-use culprit_report::text::{ComparedSides, compared};
 
 /// What is measured of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

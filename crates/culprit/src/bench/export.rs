@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use culprit_engine::stats::Summary;
 use culprit_model::Nanos;
+use culprit_report::probe::quoted;
 use serde::Serialize;
 
 use super::answer::{Answer, ArmRuns};
 use crate::output::number;
-use crate::tables::quoted;
 
 /// The document that hyperfine 1.19 writes, times in seconds: programs that read that read this.
 #[derive(Debug, Serialize)]

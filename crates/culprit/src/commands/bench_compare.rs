@@ -1,20 +1,20 @@
 //! `culprit bench compare`: kept results against each other.
 
+use std::path::Path;
+
+use culprit_report::saved::{BenchCompareDocument, Changes, Saved, bench_compare_text, changes};
+
 use crate::args::{BenchCompareArgs, FailOnVerdict};
-use crate::failure::{Failure, Outcome};
-use crate::json::BenchCompareDocument;
+use crate::failure::{Context as _, Failure, Outcome};
 use crate::output::Output;
-use crate::saved::{Changes, Saved, changes};
-use crate::text::bench_compare_text;
 
 /// Runs it: every file after the first against the first.
 ///
 /// # Errors
 /// When a file cannot be read, or holds results of other work.
 pub(super) fn run(args: &BenchCompareArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let first = Saved::read(&args.before)?;
-    let later: Vec<Saved> =
-        args.after.iter().map(|path| Saved::read(path)).collect::<Result<_, _>>()?;
+    let first = read(&args.before)?;
+    let later: Vec<Saved> = args.after.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
     let found: Vec<(&Saved, Changes)> = later
         .iter()
         .map(|after| Ok((after, changes(&first, after, args.band)?)))
@@ -22,7 +22,7 @@ pub(super) fn run(args: &BenchCompareArgs, output: &mut Output) -> Result<Outcom
     if output.wants_json() {
         output.document(&BenchCompareDocument::new(&first, &found))?;
     } else {
-        let text = bench_compare_text(&first, &found, output);
+        let text = bench_compare_text(&first, &found, output.layout());
         output.print(&text)?;
     }
     let judged =
@@ -30,4 +30,10 @@ pub(super) fn run(args: &BenchCompareArgs, output: &mut Output) -> Result<Outcom
     let fails = judged.map(|row| FailOnVerdict::from(row.verdict));
     let fails = fails.into_iter().any(|verdict| args.fail_on.contains(&verdict));
     Ok(if fails { Outcome::Found } else { Outcome::Done })
+}
+
+fn read(path: &Path) -> Result<Saved, Failure> {
+    let what = || format!("cannot read the results `{}`", path.display());
+    let text = std::fs::read_to_string(path).or_bad_input(what)?;
+    Ok(Saved::parse(path, &text)?)
 }

@@ -1,14 +1,15 @@
 //! `culprit findings REC`: what is wrong, the dearest first.
 
+use culprit_report::LIMITS;
+use culprit_report::json::{FindingsDocument, FleetFindingsDocument, OfRecording};
+use culprit_report::text::{Detail, findings_text};
+use culprit_report::views::fleet_findings_text;
+
 use super::fail_on::{FailOn, outcome};
 use crate::args::FindingsArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
 use crate::{fleet, load};
-use culprit_report::LIMITS;
-use culprit_report::json::{FindingsDocument, FleetFindingsDocument, OfRecording};
-use culprit_report::text::{Detail, findings_text};
-use culprit_report::views::fleet_findings_text;
 
 /// Findings of a folder that a text shows unless the user says otherwise.
 const FLEET_FINDINGS: usize = 20;

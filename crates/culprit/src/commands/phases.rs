@@ -1,12 +1,10 @@
 //! `culprit phases REC`: what a run did one after the other, by where what it does changes.
 
-use std::sync::Arc;
-
-use culprit_engine::phases::{Phase, Phases};
-use culprit_engine::wakers::{CommandPath, Scope};
-use culprit_model::{Finding, Nanos, Recording, ThreadId, Time};
+use culprit_engine::phases::Phases;
+use culprit_engine::wakers::Scope;
+use culprit_model::{Nanos, Recording, Time};
 use culprit_report::json::{OfRecording, PhasesDocument};
-use culprit_report::views::{PhasesView, phases_text};
+use culprit_report::views::{PhasesView, first_findings, phases_text};
 
 use super::critical_path;
 use crate::args::PathArgs;
@@ -66,28 +64,4 @@ fn selected_range(args: &PathArgs, recording: &Recording) -> Result<(Time, Time)
         )));
     }
     Ok(range)
-}
-
-/// For each phase the finding that costs the most of its time; none if no finding has a cost there.
-fn first_findings(
-    recording: &Recording,
-    phases: &[Phase],
-    thread: Option<ThreadId>,
-) -> Vec<Option<Finding>> {
-    let threads = thread.map(|thread| {
-        (0..recording.threads.len()).map(|at| at == thread.index()).collect::<Vec<bool>>()
-    });
-    let path = CommandPath::of(recording).filter(|_| thread.is_none()).map(Arc::new);
-    let first = |phase: &Phase| {
-        let options = culprit_findings::Options {
-            from: Some(phase.from),
-            to: Some(phase.to),
-            threads: threads.clone(),
-            command_path: path.clone(),
-            ..culprit_findings::Options::default()
-        };
-        let found = culprit_findings::find(recording, &options).findings;
-        found.into_iter().find(|finding| finding.cost > Nanos::ZERO)
-    };
-    phases.iter().map(first).collect()
 }

@@ -3,22 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use culprit_engine::stats::Stopping;
+use culprit_findings::MeasuredFindings;
 use culprit_model::Nanos;
 use culprit_place::PlaceSpec;
 use culprit_probe::{
     Answer, Asked, Error, Hooks, Plan, Probe, Role, Session, Stopped, Workers, conduct,
 };
+use culprit_report::probe::{ProbeDocument, csv, markdown, probe_page, probe_text};
 
 use crate::args::{FailOnVerdict, ProbeArgs};
 use crate::failure::{Context as _, Failure, Outcome, chain};
-use crate::html::probe_page;
 use crate::interrupt::Interrupts;
-use crate::json::ProbeDocument;
 use crate::output::Output;
 use crate::session::Control;
 use crate::settings::of_places;
-use crate::text::probe_text;
-use crate::{files, places, tables};
+use crate::{files, measured, places};
 
 /// Where an export goes that is meant for stdout.
 const STDOUT: &str = "-";
@@ -228,27 +227,33 @@ fn is_stdout(path: Option<&Path>) -> bool {
 
 /// Shows the answer, also where a file could not be written.
 fn show(answer: &Answer, args: &ProbeArgs, output: &mut Output) -> Result<(), Failure> {
-    let written = write(answer, args, output);
+    let findings = measured::findings(answer);
+    let written = write(answer, &findings, args, output);
     if output.wants_json() {
-        output.document(&ProbeDocument::new(answer))?;
+        output.document(&ProbeDocument::new(answer, &findings))?;
     } else if exports(args).iter().any(|path| is_stdout(*path)) {
-        output.say_painted(&probe_text(answer, output));
+        output.say_painted(&probe_text(answer, &findings, output.layout()));
     } else {
-        let text = probe_text(answer, output);
+        let text = probe_text(answer, &findings, output.layout());
         output.print(&text)?;
     }
     written
 }
 
-fn write(answer: &Answer, args: &ProbeArgs, output: &mut Output) -> Result<(), Failure> {
+fn write(
+    answer: &Answer,
+    findings: &MeasuredFindings,
+    args: &ProbeArgs,
+    output: &mut Output,
+) -> Result<(), Failure> {
     if let Some(path) = &args.save {
-        files::write_json(path, &ProbeDocument::new(answer))?;
+        files::write_json(path, &ProbeDocument::new(answer, findings))?;
     }
     if let Some(path) = &args.html {
-        files::write_whole(path, probe_page(answer).as_bytes())?;
+        files::write_whole(path, probe_page(answer, findings).as_bytes())?;
         output.say(&format!("wrote {}", path.display()));
     }
-    let forms: [&dyn Fn() -> String; 2] = [&|| tables::csv(answer), &|| tables::markdown(answer)];
+    let forms: [&dyn Fn() -> String; 2] = [&|| csv(answer), &|| markdown(answer)];
     for (path, form) in exports(args).into_iter().zip(forms) {
         match path {
             None => {}

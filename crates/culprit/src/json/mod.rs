@@ -2,7 +2,6 @@
 //! rules that hold for all documents.
 
 mod bench;
-mod bench_compare;
 mod casebook;
 mod config;
 mod config_roles;
@@ -10,13 +9,11 @@ mod config_running;
 mod disk;
 mod error;
 mod observed;
-mod probe;
 mod prove;
 mod report_config;
 mod why;
 
 pub(crate) use bench::{BenchDocument, VerifyDocument};
-pub(crate) use bench_compare::BenchCompareDocument;
 pub(crate) use casebook::{
     CaseJson, ListDocument as CasesDocument, RunDocument as CaseRunDocument,
     ShowDocument as CaseDocument,
@@ -30,7 +27,6 @@ pub(crate) use config_running::{ConfigDiffDocument, ConfigDriftDocument};
 pub(crate) use disk::DiskDocument;
 pub(crate) use error::ErrorDocument;
 pub(crate) use observed::ObservedDocument;
-pub(crate) use probe::ProbeDocument;
 pub(crate) use prove::ProofDocument;
 pub(crate) use report_config::KeptJson;
 pub(crate) use why::WhyDocument;

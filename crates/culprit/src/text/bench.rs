@@ -1,9 +1,9 @@
 //! The answers of `bench cmd` and `verify` as text.
 
-use culprit_engine::stats::{Disturbance, Stop, percentile};
+use culprit_engine::stats::{Stop, percentile};
 use culprit_findings::{Change, FindingChange};
 use culprit_model::Nanos;
-use culprit_probe::Gate;
+use culprit_report::probe::{disturbance_facts, of_rounds};
 use culprit_report::text::{Detail, findings_text};
 
 use crate::bench::{Answer, ArmRuns, Inside, Metric, Stopped, bands_of};
@@ -198,35 +198,6 @@ fn gate_facts(answer: &Answer) -> Vec<String> {
     facts
 }
 
-/// `2 of 9 rounds`, `all 9 rounds`, `the only round`.
-pub(super) fn of_rounds(some: usize, all: usize) -> String {
-    match (some, all) {
-        (_, 1) => "the only round".to_owned(),
-        (some, all) if some >= all => format!("all {all} rounds"),
-        (some, all) => format!("{some} of {all} rounds"),
-    }
-}
-
-/// What disturbed the rounds, a sentence each.
-pub(super) fn disturbance_facts(gate: &Gate, all: usize) -> Vec<String> {
-    let mut facts = Vec::new();
-    for (kind, rounds, share) in &gate.disturbances {
-        let what = match kind {
-            Disturbance::RunQueue => "ready threads waited for CPUs that other programs used",
-            Disturbance::Steal => "the hypervisor took CPU time",
-            Disturbance::CpuPressure => "tasks waited for a CPU that other programs used",
-            Disturbance::MemoryPressure => "memory was short before the first round",
-            Disturbance::IoPressure => "disks were busy before the first round",
-        };
-        let rounds = match rounds {
-            0 => String::new(),
-            rounds => format!(" in {}", of_rounds(*rounds, all)),
-        };
-        facts.push(format!("Noise: {what}{rounds}, up to {} of the time.", percent(*share)));
-    }
-    facts
-}
-
 /// What is no verdict already.
 fn failures_facts(answer: &Answer) -> Vec<String> {
     let told = answer.verdicts().join(" ");
@@ -304,16 +275,4 @@ fn changes_text(changes: &[FindingChange], output: &Output) -> String {
         text.push_str(&wrap(&clean(&line), output.width(), "  "));
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::of_rounds;
-
-    #[test]
-    fn rounds_are_counted_in_plain_words() {
-        assert_eq!(of_rounds(1, 1), "the only round");
-        assert_eq!(of_rounds(2, 9), "2 of 9 rounds");
-        assert_eq!(of_rounds(9, 9), "all 9 rounds");
-    }
 }

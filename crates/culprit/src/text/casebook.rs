@@ -1,9 +1,10 @@
 //! Cases as text.
 
+use culprit_report::text::{Detail, findings_text};
+
 use crate::casebook::{Case, Course, Told};
 use crate::commands::Became;
 use crate::output::{Align, Output, Table, clean, wrap};
-use culprit_report::text::{Detail, findings_text};
 
 /// All cases with what is missing for each.
 pub(crate) fn list_text(cases: &[(Case, Vec<String>)], output: &Output) -> String {

@@ -19,7 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("exchange", &["model", "recording", "symbols"]),
     ("query", &["model", "recording"]),
     ("audit", &["model", "recording", "query"]),
-    ("report", &["model", "engine", "findings"]),
+    ("report", &["model", "engine", "findings", "probe"]),
     ("data", &["model", "engine", "recording", "query", "audit", "report"]),
     (
         "culprit",

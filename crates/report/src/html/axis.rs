@@ -40,6 +40,7 @@ pub struct Tick {
 
 impl Axis {
     /// For these values, linear unless they are far apart.
+    #[must_use]
     pub fn of(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
         let (low, high) = range(values).unwrap_or((0.0, 1.0));
         if low > 0.0 && high / low > WIDE {
@@ -52,11 +53,13 @@ impl Axis {
     }
 
     /// Linear from exactly `low` to exactly `high`.
+    #[must_use]
     pub const fn linear((low, high): (f64, f64), from: f64, to: f64) -> Self {
         Self { low, high, log: false, from, to }
     }
 
     /// By the logarithm of these values; what is not positive has none and is left out.
+    #[must_use]
     pub fn log(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
         let positive = values.into_iter().filter(|value| *value > 0.0);
         let positive = positive.map(|value| value.max(1.0 / LARGEST));
@@ -67,11 +70,13 @@ impl Axis {
 
     /// Whether equal distances are equal factors.
     #[cfg(test)]
+    #[must_use]
     pub const fn is_log(&self) -> bool {
         self.log
     }
 
     /// Where a value lies; one beyond an end lies at that end.
+    #[must_use]
     pub fn at(&self, value: f64) -> f64 {
         let share = if self.log {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
@@ -83,6 +88,7 @@ impl Axis {
     }
 
     /// The ticks, from the least to the greatest.
+    #[must_use]
     pub fn ticks(&self, unit: Unit) -> Vec<Tick> {
         let by_factors = if self.log { self.factors(unit) } else { Vec::new() };
         let (values, step) =

@@ -83,6 +83,7 @@ impl Markup {
     }
 
     /// The HTML.
+    #[must_use]
     pub fn into_string(self) -> String {
         self.0
     }

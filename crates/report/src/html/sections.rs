@@ -1,8 +1,8 @@
 //! The sections about one recording: threads, flame graph, functions, evidence. With several
 //! recordings each has its own tables, of which scripts show one at a time.
-use crate::html::Markup;
 use culprit_model::{Cause, Label as _, Nanos};
 
+use super::{Markup, table};
 use crate::digest::{Digest, ThreadTime};
 use crate::layout::shares;
 use crate::palette::{cause_color, group_of};
@@ -14,26 +14,6 @@ use crate::views::Kind;
 const MOST_THREADS: usize = 40;
 /// Rows of the function table.
 const MOST_FUNCTIONS: usize = 60;
-
-/// Headings that stand over numbers, and so at their right edge.
-const NUMBERS: [&str; 16] = [
-    "wall",
-    "on CPU",
-    "own",
-    "own share",
-    "total",
-    "total share",
-    "measured",
-    "expected",
-    "difference",
-    "count",
-    "runs",
-    "median",
-    "rate",
-    "extra time per run",
-    "share",
-    "value",
-];
 
 /// Recordings, each with its name.
 pub type RecordingViews<'a> = [(String, &'a Digest)];
@@ -264,28 +244,6 @@ fn losses(body: &mut Markup, digest: &Digest) {
                 row.leaf("td", &[], &line.advice);
             });
         }
-    });
-}
-
-/// A table with headings; it scrolls by itself where it is too wide.
-pub fn table(
-    body: &mut Markup,
-    class: &'static str,
-    headings: &[&'static str],
-    rows: impl FnOnce(&mut Markup),
-) {
-    body.element("div", &[("class", "scroll")], |body| {
-        body.element("table", &[("class", class)], |table| {
-            table.element("thead", &[], |head| {
-                head.element("tr", &[], |row| {
-                    for heading in headings {
-                        let class = if NUMBERS.contains(heading) { "num" } else { "" };
-                        row.leaf("th", &[("scope", "col"), ("class", class)], heading);
-                    }
-                });
-            });
-            table.element("tbody", &[], rows);
-        });
     });
 }
 

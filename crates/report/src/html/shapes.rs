@@ -76,3 +76,18 @@ pub fn beside(svg: &mut Markup, ticks: &[Tick], left: f64, right: f64) {
         words(svg, "tick end", (left - 6.0, tick.at + 4.0), &tick.label);
     }
 }
+
+/// What colours mean: classes of the style, each with its name.
+pub fn legend<C: AsRef<str>, N: AsRef<str>>(body: &mut Markup, entries: &[(C, N)]) {
+    body.element("ul", &[("class", "legend")], |list| {
+        for (class, name) in entries {
+            list.element("li", &[], |item| {
+                item.element("svg", &[("aria-hidden", "true")], |svg| {
+                    let class = format!("swatch {}", class.as_ref());
+                    svg.empty("rect", &[("class", &class), ("width", "10"), ("height", "10")]);
+                });
+                item.text(name.as_ref());
+            });
+        }
+    });
+}

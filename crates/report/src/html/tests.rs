@@ -1,11 +1,10 @@
 //! What a page must never do, whatever a recording says about itself.
 
-use crate::html::integrity;
-
 use super::*;
 use crate::digest::Digest;
 use crate::digest::digest_of;
 use crate::filters::run_filter;
+use crate::html::integrity;
 use crate::testing;
 
 fn page(digest: &Digest) -> String {

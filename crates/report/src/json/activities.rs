@@ -71,6 +71,7 @@ struct Slow {
 
 impl ActivitiesDocument {
     /// The document of a view.
+    #[must_use]
     pub fn new(view: &ActivitiesView<'_>) -> Self {
         Self {
             schema: SCHEMA,

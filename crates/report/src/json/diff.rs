@@ -77,6 +77,7 @@ struct NodeRow {
 
 impl DiffDocument {
     /// The comparison, at most `limit` rows a list unless that is 0.
+    #[must_use]
     pub fn new(view: &DiffView, limit: usize) -> Self {
         let kept = |all: usize| if limit == 0 { all } else { limit.min(all) };
         let (before, after) = view.totals();

@@ -67,6 +67,7 @@ struct EvidenceJson {
 
 impl Document {
     /// The document of one recording's report.
+    #[must_use]
     pub fn new(recording: &Recording, report: &Report) -> Self {
         Self {
             schema: SCHEMA,
@@ -124,6 +125,7 @@ impl From<&Finding> for FindingJson {
 
 impl FindingJson {
     /// The finding; none when this version has no such rule.
+    #[must_use]
     pub fn finding(self) -> Option<Finding> {
         let fact = |fact: EvidenceJson| Evidence {
             what: fact.what.into(),
@@ -161,6 +163,7 @@ impl WhereJson {
 }
 
 /// A finding as one text.
+#[must_use]
 pub fn finding_document(finding: &Finding) -> String {
     // Its maps have texts for keys, so it can be written.
     serde_json::to_string(&FindingJson::from(finding)).unwrap_or_default()

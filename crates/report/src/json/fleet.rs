@@ -43,6 +43,7 @@ struct FindingGroupJson {
 
 impl FleetFindingsDocument {
     /// The document of at most `limit` findings, unless that is 0.
+    #[must_use]
     pub fn new(all: &FleetFindings, by: Option<String>, limit: usize) -> Self {
         let kept = if limit == 0 { all.findings.len() } else { limit.min(all.findings.len()) };
         let finding = |found: &FleetFinding| FleetFindingJson {

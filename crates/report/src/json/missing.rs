@@ -75,6 +75,7 @@ impl From<&LeftOut> for LeftOutJson {
 
 impl<D: Serialize> OfView<D> {
     /// The document of a view.
+    #[must_use]
     pub fn new(view: &View, document: D) -> Self {
         let missing = MissingJson::of(&lines(&view.recording.losses));
         let fleet = view.fleet.as_ref().map(FleetJson::from);
@@ -93,6 +94,7 @@ pub struct MissingJson {
 
 impl<D: Serialize> OfRecording<D> {
     /// The document with what its recording misses.
+    #[must_use]
     pub fn new(recording: &Recording, document: D) -> Self {
         Self { document, missing: MissingJson::of(&lines(&recording.losses)) }
     }
@@ -100,6 +102,7 @@ impl<D: Serialize> OfRecording<D> {
 
 impl MissingJson {
     /// The holes among some losses.
+    #[must_use]
     pub fn of(losses: &[LossLine]) -> Vec<Self> {
         let missing = |line: &LossLine| Self {
             id: line.id.clone(),

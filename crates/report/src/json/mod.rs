@@ -12,6 +12,7 @@ mod missing;
 mod path;
 mod phases;
 mod report;
+mod source;
 mod views;
 mod wakers;
 
@@ -23,6 +24,7 @@ pub use missing::{LeftOutJson, MissingJson, OfRecording, OfView};
 pub use path::PathDocument;
 pub use phases::PhasesDocument;
 pub use report::ReportDocument;
+pub use source::SourceDocument;
 pub use views::{ButterflyDocument, TopDocument, TreeDocument};
 pub use wakers::WakersDocument;
 

@@ -43,6 +43,7 @@ struct LinkRow {
 
 impl PathDocument {
     /// All sums, and the first `limit` links unless that is 0.
+    #[must_use]
     pub fn new(view: &PathView, limit: usize) -> Self {
         let whole = view.length();
         let kept = if limit == 0 { view.links.len() } else { limit.min(view.links.len()) };

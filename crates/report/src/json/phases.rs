@@ -54,6 +54,7 @@ struct PlaceRow {
 
 impl PhasesDocument {
     /// Every phase with its first `limit` places, all of them if that is 0.
+    #[must_use]
     pub fn new(view: &PhasesView<'_>, limit: usize) -> Self {
         let phases = view.phases;
         let rows = phases.phases.iter().zip(view.findings);

@@ -96,6 +96,7 @@ struct LossJson {
 
 impl<C: Serialize> ReportDocument<C> {
     /// The document of one recording, with the configuration that it has kept.
+    #[must_use]
     pub fn new(digest: &Digest, configuration: Option<C>) -> Self {
         Self {
             schema: SCHEMA,

@@ -49,6 +49,7 @@ struct TopRow {
 
 impl TopDocument {
     /// The rows of a tree, at most `limit` unless that is 0.
+    #[must_use]
     pub fn new(tree: &CallTree, beside: Beside<'_>, limit: usize) -> Self {
         let mut rows = functions(tree);
         let all = rows.len();
@@ -148,6 +149,7 @@ struct NodeRow {
 
 impl TreeDocument {
     /// The nodes of a tree in preorder, the largest `limit` of them unless that is 0.
+    #[must_use]
     pub fn new(tree: &CallTree, limit: usize) -> Self {
         let smallest = smallest_shown(tree, limit);
         let mut nodes = Vec::new();
@@ -216,6 +218,7 @@ struct NeighbourRow {
 
 impl ButterflyDocument {
     /// The neighbours of a name.
+    #[must_use]
     pub fn new(tree: &CallTree, focus: NameId) -> Self {
         let found = tree.butterfly(focus);
         let row = |neighbour: &Neighbour| NeighbourRow {

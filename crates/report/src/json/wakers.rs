@@ -44,6 +44,7 @@ struct Link {
 
 impl WakersDocument {
     /// The rows of a view.
+    #[must_use]
     pub fn new(tree: &CallTree, rows: &[WakerRow], rows_left_out: usize) -> Self {
         let row = |row: &WakerRow| Row {
             value: row.value,

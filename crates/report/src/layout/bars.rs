@@ -2,10 +2,9 @@
 
 use culprit_model::{Cause, Nanos};
 
-use crate::units::percent;
-
 use super::paint::Paint;
 use crate::palette::cause_color;
+use crate::units::percent;
 
 /// One part of a bar.
 pub type Part = (Cause, Nanos);
@@ -14,6 +13,7 @@ pub type Part = (Cause, Nanos);
 ///
 /// Cells are given by largest remainder, so they add up and the biggest parts are always seen.
 /// Without colour each cause has its own letter.
+#[must_use]
 pub fn bar(parts: &[Part], whole: Nanos, width: usize, paint: Paint) -> String {
     let cells = cells(parts, whole, width);
     let filled: usize = cells.iter().sum();
@@ -51,6 +51,7 @@ fn cells(parts: &[Part], whole: Nanos, width: usize) -> Vec<usize> {
 
 /// `sleep 97 %, cpu.user 2 %`: the largest parts in words, at most `most` of them, each at least
 /// 1 %. `blocked.` is left out where it says nothing new.
+#[must_use]
 pub fn shares(parts: &[Part], whole: Nanos, most: usize) -> String {
     let mut sorted: Vec<&Part> =
         parts.iter().filter(|(_, time)| time.share_of(whole) >= 0.005).collect();

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 /// The text in at most `width` characters; what is cut in the middle shows as `…`, because module
 /// and function at the two ends tell names apart.
+#[must_use]
 pub fn elide(text: &str, width: usize) -> Cow<'_, str> {
     // A text has at most as many characters as bytes.
     if text.len() <= width {

@@ -13,11 +13,13 @@ pub struct Paint {
 
 impl Paint {
     /// With or without colour.
+    #[must_use]
     pub const fn new(colour: bool) -> Self {
         Self { colour }
     }
 
     /// True when colour is wanted.
+    #[must_use]
     pub const fn coloured(self) -> bool {
         self.colour
     }
@@ -31,27 +33,32 @@ impl Paint {
     }
 
     /// What the eye should find first.
+    #[must_use]
     pub fn strong(self, text: &str) -> String {
         self.style(Style::new().bold(), text)
     }
 
     /// What may be skipped.
+    #[must_use]
     pub fn faint(self, text: &str) -> String {
         self.style(Style::new().dimmed(), text)
     }
 
     /// A heading.
+    #[must_use]
     pub fn heading(self, text: &str) -> String {
         self.style(Style::new().bold().underline(), text)
     }
 
     /// Text in a cause's colour.
+    #[must_use]
     pub fn cause(self, cause: Cause, text: &str) -> String {
         let colour = Color::Ansi256(Ansi256Color(cause_color(cause).ansi));
         self.style(Style::new().fg_color(Some(colour)), text)
     }
 
     /// Text in a severity's colour.
+    #[must_use]
     pub fn severity(self, severity: Severity, text: &str) -> String {
         let colour = match severity {
             Severity::High => AnsiColor::Red,
@@ -63,11 +70,13 @@ impl Paint {
     }
 
     /// Something is fine.
+    #[must_use]
     pub fn good(self, text: &str) -> String {
         self.style(Style::new().fg_color(Some(Color::Ansi(AnsiColor::Green))), text)
     }
 
     /// Something is not fine.
+    #[must_use]
     pub fn bad(self, text: &str) -> String {
         self.style(Style::new().fg_color(Some(Color::Ansi(AnsiColor::Red))), text)
     }

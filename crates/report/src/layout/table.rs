@@ -38,6 +38,7 @@ struct Column {
 
 impl Table {
     /// An empty table with these headings.
+    #[must_use]
     pub fn new(columns: &[(&str, Align)]) -> Self {
         let of = |(_, align): &(&str, Align)| Column { align: *align, width: 0 };
         let mut table = Self {
@@ -53,12 +54,14 @@ impl Table {
     }
 
     /// Cuts no cell: for names and reasons that say nothing in part. The last column is wrapped.
+    #[must_use]
     pub const fn whole(mut self) -> Self {
         self.whole = true;
         self
     }
 
     /// Cuts the cells of this column alone, where lines are longer than the width.
+    #[must_use]
     pub const fn cutting(mut self, column: usize) -> Self {
         self.gives_way = Some(column);
         self
@@ -77,12 +80,14 @@ impl Table {
     }
 
     /// Cuts the widest columns of text alike, where lines are longer than the width: for names that all matter.
+    #[must_use]
     pub const fn sharing(mut self) -> Self {
         self.shared = true;
         self
     }
 
     /// The table in lines of at most `width` characters; the widest left-aligned column gives way.
+    #[must_use]
     pub fn render(&self, width: usize) -> String {
         let mut text = String::new();
         self.render_into(width, &mut text);

@@ -23,6 +23,7 @@ fn words(paragraph: &str) -> String {
 }
 
 /// `text` in lines of at most `width` columns, each after `indent`; words are never cut.
+#[must_use]
 pub fn wrap(text: &str, width: usize, indent: &str) -> String {
     let options = Options::new(width)
         .initial_indent(indent)

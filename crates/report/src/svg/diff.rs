@@ -1,17 +1,17 @@
 //! A differential flame graph: what grew is red, what shrank is blue, and what vanished keeps the
 //! width that it had.
 
-use culprit_model::clean;
 use std::fmt::Write as _;
 
 use culprit_engine::calls::{DiffBox, DiffNode, ROOT};
+use culprit_model::clean;
 
 use super::{HEAD, MARGIN, NARROWEST, ROW, WIDTH, element, label};
-
 use crate::html::escape;
 use crate::views::{DiffView, change, root_name, scaled};
 
 /// The picture of a comparison.
+#[must_use]
 pub fn diff_svg(view: &DiffView) -> String {
     let inner = WIDTH - 2.0 * MARGIN;
     let boxes = view.diff.flame(NARROWEST / inner);

@@ -25,6 +25,7 @@ const CHARACTER: f64 = 6.65;
 const NARROWEST: f64 = 0.3;
 
 /// The picture of a call tree under a title.
+#[must_use]
 pub fn flame_svg(tree: &CallTree, title: &str) -> String {
     let inner = WIDTH - 2.0 * MARGIN;
     let boxes = flame(tree, NARROWEST / inner);

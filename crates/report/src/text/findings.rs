@@ -1,9 +1,9 @@
 //! Findings as text: a list, and a rule's own page.
 
-use crate::html::{function_of, most_expensive};
 use culprit_findings::{Group, POSSIBLE, RuleDoc, Threshold};
 use culprit_model::{Finding, Nanos, Text, Where, clean};
 
+use crate::html::{function_of, most_expensive};
 use crate::layout::{Layout, wrap};
 use crate::units::{evidence_value, measured, percent};
 
@@ -26,6 +26,7 @@ pub enum Detail {
 }
 
 /// The findings, the dearest first.
+#[must_use]
 pub fn findings_text(findings: &[Finding], detail: Detail, layout: &Layout) -> String {
     if findings.is_empty() {
         return "Nothing stands out: no rule explains more than 1 % of the time.\n".to_owned();
@@ -121,6 +122,7 @@ fn stack(at: &Where) -> Vec<String> {
 }
 
 /// A rule's page for `culprit explain`.
+#[must_use]
 pub fn finding_page(doc: &RuleDoc, layout: &Layout) -> String {
     let paint = layout.paint();
     let mut text = format!("{}  {}\n", paint.heading(doc.id), paint.faint(doc.group.title()));

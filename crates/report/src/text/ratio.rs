@@ -21,6 +21,7 @@ pub struct ComparedSides<'a> {
 }
 
 /// The verdict in one or two sentences.
+#[must_use]
 pub fn compared(sides: &ComparedSides<'_>, ratio: &Ratio) -> String {
     let ComparedSides { here, there, told: (after, before), option, cpu_time } = sides;
     let range = format!("{} to {}", number(ratio.interval.low), number(ratio.interval.high));

@@ -33,6 +33,7 @@ pub struct ThreadList {
 
 /// The report: verdict, threads, findings, checks, losses, the configuration that the recording has kept in
 /// words, if any, and what to type next.
+#[must_use]
 pub fn report_text(
     digest: &Digest,
     path: &Path,
@@ -249,6 +250,7 @@ fn losses_text(digest: &Digest, layout: &Layout) -> String {
 }
 
 /// What `record` says on stderr when it is done: where time went, what was lost, what is next.
+#[must_use]
 pub fn summary_text(digest: &Digest, path: &Path, paint: Paint) -> String {
     const NAMED: usize = 3;
     let threads = digest.threads.len();

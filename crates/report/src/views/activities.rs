@@ -26,22 +26,26 @@ pub struct ActivitiesView<'a> {
 
 impl ActivitiesView<'_> {
     /// Whether the recording knows how the time of threads passed.
+    #[must_use]
     pub fn knows_time(&self) -> bool {
         !self.recording.intervals.is_empty()
     }
 
     /// Whether it knows which threads worked on activities.
+    #[must_use]
     pub fn knows_work(&self) -> bool {
         !self.recording.activity_work.is_empty()
     }
 
     /// How many of a row ended a second of the recording.
+    #[must_use]
     pub fn rate(&self, row: &NameRow) -> f64 {
         let wall = self.recording.meta.wall.seconds();
         if wall > 0.0 { row.ended.len() as f64 / wall } else { 0.0 }
     }
 
     /// An activity's name after the names of those that it is part of, outermost first.
+    #[must_use]
     pub fn path(&self, id: ActivityId) -> Vec<String> {
         const DEEPEST: usize = 100;
         let rows = &self.recording.activities;
@@ -54,6 +58,7 @@ impl ActivitiesView<'_> {
 }
 
 /// The view in lines, with the latencies of each name where `latencies` are wanted.
+#[must_use]
 pub fn activities_text(view: &ActivitiesView<'_>, latencies: bool, layout: &Layout) -> String {
     let mut text = names(view).render(layout.width_of_values());
     if view.rows_left_out > 0 {
@@ -162,11 +167,13 @@ fn slowest(view: &ActivitiesView<'_>) -> Table {
 }
 
 /// The options that narrow another command to the time of an activity.
+#[must_use]
 pub fn range(activity: &Activity) -> String {
     options(activity.start, activity.end.unwrap_or(activity.start))
 }
 
 /// A range of time as options for another command.
+#[must_use]
 pub fn options(from: Time, to: Time) -> String {
     format!("--from {} --to {}", exact(from), exact(to))
 }

@@ -52,6 +52,7 @@ impl RunBasis {
 
 impl Basis {
     /// That of a run time within a time range.
+    #[must_use]
     pub fn of_run(run: &RunTime, range: (Time, Time)) -> Self {
         let busy_threads = (run.subject == RunSubject::Service).then(|| threads_in(run, range));
         let run = RunBasis { whole: run.total(range), busy_threads, whose: whose(run) };
@@ -59,21 +60,25 @@ impl Basis {
     }
 
     /// That of a sum of recordings.
+    #[must_use]
     pub fn of_fleet(facts: &FleetFacts) -> Self {
         Self { fleet: Some((facts.recordings, facts.services)), ..Self::default() }
     }
 
     /// That of an amount that was estimated, with the standard error of the whole.
+    #[must_use]
     pub fn with_error(self, error: f64) -> Self {
         Self { error: Some(error), ..self }
     }
 
     /// What the numbers of a tree are shares of.
+    #[must_use]
     pub fn heading(&self, tree: &CallTree) -> String {
         self.heading_of(tree.metric(), tree.total(), tree.threads())
     }
 
     /// The same of an amount of so many threads; 0 where threads are not known.
+    #[must_use]
     pub fn heading_of(&self, metric: Metric, sum: u64, threads: usize) -> String {
         let total = match self.error {
             Some(error) => format!(
@@ -103,6 +108,7 @@ impl Basis {
     }
 
     /// The same without an amount, for a comparison of several trees per unit of work.
+    #[must_use]
     pub fn heading_per(&self, metric: Metric, unit_of_work: &str) -> String {
         match &self.run {
             Some(run) => format!("{} per {unit_of_work}: {}", run.name(), run.whose),
@@ -111,6 +117,7 @@ impl Basis {
     }
 
     /// The heading as the first line of a view.
+    #[must_use]
     pub fn line(heading: &str, layout: &Layout) -> String {
         format!("{}\n", layout.paint().faint(&clean(heading)))
     }
@@ -124,6 +131,7 @@ const MIN_WORKED: f64 = 0.01;
 
 /// Where the run time of a command is mostly its own thread's sleep, as a server's first thread sleeps while others
 /// serve: that others work meanwhile, and where to see it. Nobody waits for them, so run time does not show it.
+#[must_use]
 pub fn sleeping_line(run: &RunTime, recording: &Recording) -> Option<String> {
     if run.subject != RunSubject::Command {
         return None;

@@ -8,6 +8,7 @@ use crate::layout::{Align, Layout, Table};
 use crate::units::percent;
 
 /// Callers above, the function itself, callees below.
+#[must_use]
 pub fn butterfly_text(tree: &CallTree, focus: NameId, limit: usize, layout: &Layout) -> String {
     let found = tree.butterfly(focus);
     let metric = tree.metric();

@@ -41,6 +41,7 @@ impl Cpi {
     }
 
     /// Cycles an instruction of a function's own takes.
+    #[must_use]
     pub fn own(&self, name: &str) -> Option<f64> {
         self.0.get(name).copied()
     }

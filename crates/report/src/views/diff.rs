@@ -81,6 +81,7 @@ pub struct Section {
 
 impl DiffView {
     /// Both wholes, a unit.
+    #[must_use]
     pub fn totals(&self) -> (f64, f64) {
         let root = self.diff.nodes().first();
         root.map_or((0.0, 0.0), |root| {
@@ -90,17 +91,20 @@ impl DiffView {
 }
 
 /// A value of a metric, a unit of work.
+#[must_use]
 pub fn scaled(metric: Metric, value: f64) -> String {
     if metric.is_time() { signed_duration(value) } else { number(value) }
 }
 
 /// The same with its sign.
+#[must_use]
 pub fn change(metric: Metric, value: f64) -> String {
     let text = scaled(metric, value);
     if value > 0.0 { format!("+{text}") } else { text }
 }
 
 /// The tables, each with at most `limit` rows unless that is 0.
+#[must_use]
 pub fn diff_text(view: &DiffView, limit: usize, layout: &Layout) -> String {
     let mut text = head(view, layout);
     for section in &view.sections {
@@ -181,6 +185,7 @@ fn differs(row: &Change) -> bool {
 }
 
 /// The side that alone has a thing.
+#[must_use]
 pub fn one_sided(row: &Change) -> Option<&'static str> {
     match (row.before > 0.0, row.after > 0.0) {
         (true, false) => Some("before"),

@@ -6,6 +6,7 @@ use culprit_engine::calls::{CallTree, Index, Query};
 use culprit_model::{Filter, Nanos, Time};
 
 /// One sentence a reason; empty when the tree is not.
+#[must_use]
 pub fn why_empty(tree: &CallTree, filter: &Filter) -> Vec<String> {
     let Some(index) = tree.index().filter(|_| tree.total() == 0) else { return Vec::new() };
     let mut reasons: Vec<String> = tree

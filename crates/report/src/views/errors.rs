@@ -35,6 +35,7 @@ pub struct StandardErrors {
 
 impl Variances {
     /// Those of a metric; none where none of its values was estimated.
+    #[must_use]
     pub fn of(
         recording: &Recording,
         costs: &CostColumns,
@@ -67,6 +68,7 @@ impl Variances {
     }
 
     /// The standard errors of what a query keeps.
+    #[must_use]
     pub fn errors(&self, query: &Query) -> StandardErrors {
         let tree: CallTree = self.index.tree(query);
         let rows = functions(&tree).into_iter();
@@ -83,16 +85,19 @@ impl Variances {
 
 impl StandardErrors {
     /// Of the sum of all values.
+    #[must_use]
     pub fn whole(&self, value: u64) -> f64 {
         error(value, self.whole)
     }
 
     /// Of a function's own value.
+    #[must_use]
     pub fn own(&self, name: &str, value: u64) -> Option<f64> {
         self.by_name.get(name).map(|(own, _)| error(value, *own))
     }
 
     /// Of a function's total.
+    #[must_use]
     pub fn total(&self, name: &str, value: u64) -> Option<f64> {
         self.by_name.get(name).map(|(_, total)| error(value, *total))
     }

@@ -15,6 +15,7 @@ use crate::layout::{Layout, Paint, elide};
 const MOST_LINES: usize = 40;
 
 /// The graph; `limit` counts lines, 0 shows every depth.
+#[must_use]
 pub fn flame_text(tree: &CallTree, limit: Option<usize>, layout: &Layout) -> String {
     let width = layout.width();
     #[expect(clippy::cast_precision_loss, reason = "a width in characters")]
@@ -85,16 +86,19 @@ fn label(tree: &CallTree, entry: &FlameBox, cells: usize, paint: Paint) -> Strin
 }
 
 /// The name of the whole.
+#[must_use]
 pub fn root_name(metric: Metric) -> &'static str {
     if metric == Metric::Run { "run" } else { "all threads" }
 }
 
 /// What stands behind the name of a function that was guessed.
+#[must_use]
 pub fn guess_mark(tree: &CallTree, node: NodeId) -> &'static str {
     if tree.is_guessed(node) { " (guessed)" } else { "" }
 }
 
 /// The name as a box shows it.
+#[must_use]
 pub fn box_name(tree: &CallTree, node: NodeId) -> String {
     let name = tree.name(node);
     if name.as_str() == ROOT {

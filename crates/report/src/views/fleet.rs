@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::html::function_of;
 use culprit_model::{Finding, Label as _, Loss, Metric, Nanos, clean, counted};
 
 use super::{share, value};
+use crate::html::function_of;
 use crate::layout::{Align, Layout, Table, wrap};
 use crate::units::percent;
 
@@ -78,6 +78,7 @@ pub struct LeftOut {
 const GROUPS: usize = 5;
 
 /// The groups of a sum as a table; nothing where there are none.
+#[must_use]
 pub fn groups_text(facts: &FleetFacts, metric: Metric, layout: &Layout) -> String {
     let Some(by) = &facts.by else { return String::new() };
     let whole = facts.groups.iter().fold(0_u64, |sum, group| sum.saturating_add(group.total));
@@ -100,6 +101,7 @@ pub fn groups_text(facts: &FleetFacts, metric: Metric, layout: &Layout) -> Strin
 }
 
 /// Findings of a folder, at most `limit` unless that is 0.
+#[must_use]
 pub fn fleet_findings_text(
     all: &FleetFindings,
     by: Option<&str>,

@@ -97,6 +97,7 @@ impl Kind {
 
 /// Whether a frame is the kernel's: `[kernel]!...` or a module of it, `[overlay]!...`. The other
 /// names in brackets are of user space.
+#[must_use]
 pub fn is_kernel(name: &str) -> bool {
     name.split_once('!').is_some_and(|(module, _)| is_kernel_module(module))
 }
@@ -108,6 +109,7 @@ fn is_allocation(name: &str) -> bool {
 }
 
 /// One row a name in the tree: functions by falling own value, then by falling total.
+#[must_use]
 pub fn functions(tree: &CallTree) -> Vec<Function> {
     let whole = tree.total();
     let own = Own::of(tree);
@@ -177,6 +179,7 @@ fn roles(tree: &CallTree) -> Vec<Role> {
 
 /// Values by function: what passed in a stack counts for the nearest function of the program's own code
 /// in it, as findings point at it; where there is none, for the function whose own time it is.
+#[must_use]
 pub fn own_code_times(
     tree: &CallTree,
     origins: &BTreeMap<String, CodeOrigin>,
@@ -198,6 +201,7 @@ pub struct CalledFrom(BTreeMap<NameId, Text>);
 
 impl CalledFrom {
     /// Finds them for the names of a tree. A function without a name is nobody's: `[jit]!?`.
+    #[must_use]
     pub fn of(tree: &CallTree, mut origins: BTreeMap<String, CodeOrigin>) -> Self {
         let names = tree.names();
         origins.retain(|name, _| !name.ends_with("!?"));
@@ -221,6 +225,7 @@ impl CalledFrom {
 
     /// The function of the program's own code that a name's time is for; none where it is one itself, and where
     /// only the runtime and the system are on the stacks.
+    #[must_use]
     pub fn own_code(&self, name: NameId) -> Option<&str> {
         self.0.get(&name).map(Text::as_str)
     }
@@ -346,6 +351,7 @@ impl Beside<'_> {
 }
 
 /// `top` as text: where threads were, the sums by cause above it, and what else is known of functions.
+#[must_use]
 pub fn top_text(tree: &CallTree, beside: Beside<'_>, limit: usize, layout: &Layout) -> String {
     let Beside { cpi, errors, called_from, .. } = beside;
     let rows = functions(tree);
@@ -427,6 +433,7 @@ fn error_text(error: Option<f64>, value: u64) -> String {
 }
 
 /// `top` with chosen columns: every name, the largest first.
+#[must_use]
 pub fn columns_text(tree: &CallTree, columns: &[Column], limit: usize, layout: &Layout) -> String {
     let mut rows = functions(tree);
     rows.sort_by_key(|row| std::cmp::Reverse(row.own.max(row.exc)));

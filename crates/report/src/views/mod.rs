@@ -5,6 +5,7 @@ mod activities;
 mod basis;
 mod butterfly;
 mod columns;
+mod compared;
 mod cpi;
 mod diff;
 mod empty;
@@ -16,6 +17,7 @@ mod functions;
 mod path;
 mod phases;
 mod places;
+mod source;
 mod tree;
 mod wakers;
 
@@ -25,6 +27,7 @@ pub use activities::{
 pub use basis::{Basis, sleeping_line};
 pub use butterfly::butterfly_text;
 pub use columns::Column;
+pub use compared::{DiffRun, DiffRuns, DiffScale, common_metric};
 pub use cpi::Cpi;
 pub use diff::{DiffGroup, DiffView, Section, Sides, change, diff_text, one_sided, scaled};
 pub use empty::why_empty;
@@ -39,14 +42,16 @@ pub use functions::{
     own_code_times, top_text,
 };
 pub use path::{PathView, function_at, path_text};
-pub use phases::{PhasesView, phases_text};
+pub use phases::{PhasesView, first_findings, phases_text};
 pub use places::FunctionPlaces;
+pub use source::source_text;
 pub use tree::{TreeText, tree_text};
-pub use wakers::{WakerLink, WakerRow, wakers_text};
+pub use wakers::{WakerLink, WakerRow, waits_of, waker_rows, wakers_text};
 
 use culprit_model::{Metric, Nanos};
 
 /// A value of a metric in words.
+#[must_use]
 pub fn value(metric: Metric, value: u64) -> String {
     match metric.unit() {
         "ns" => Nanos(value).to_string(),
@@ -56,11 +61,13 @@ pub fn value(metric: Metric, value: u64) -> String {
 
 /// An error as a part of its value, 0 when there is no value.
 #[expect(clippy::cast_precision_loss, reason = "a figure of two digits")]
+#[must_use]
 pub fn relative(error: f64, value: u64) -> f64 {
     if value == 0 { 0.0 } else { error / value as f64 }
 }
 
 /// A part of a whole, 0 when there is no whole.
+#[must_use]
 pub fn share(part: u64, whole: u64) -> f64 {
     Nanos(part).share_of(Nanos(whole))
 }

@@ -65,6 +65,7 @@ impl PathLink {
 }
 
 /// The innermost function outside the kernel at a stack.
+#[must_use]
 pub fn function_at(recording: &Recording, causes: &Causes, stack: Option<StackId>) -> String {
     let leaf = stack.map(|stack| causes.user_part(stack).unwrap_or(stack));
     let frame = leaf.and_then(|stack| recording.stack(stack).next());
@@ -96,6 +97,7 @@ impl PathView {
     }
 
     /// The sums of links at one place, the largest first: thread, cause, function and time.
+    #[must_use]
     pub fn sums(&self) -> Vec<(&PathLink, Nanos, usize)> {
         let mut places: BTreeMap<_, (&PathLink, Nanos, usize)> = BTreeMap::new();
         for link in &self.links {
@@ -144,6 +146,7 @@ fn link(
 
 /// The sums by place, then the links in order of time; at most `limit` of each unless that is 0. Of
 /// many links the longest are shown.
+#[must_use]
 pub fn path_text(view: &PathView, limit: usize, layout: &Layout) -> String {
     let whole = view.length();
     let heading = format!(

@@ -1,7 +1,10 @@
 //! Phases as text: a line a phase, then what each one does and how much of it the steady state does.
 
+use std::sync::Arc;
+
 use culprit_engine::phases::{Kind, Phase, Phases};
-use culprit_model::{Finding, Nanos, clean};
+use culprit_engine::wakers::CommandPath;
+use culprit_model::{Finding, Nanos, Recording, ThreadId, clean};
 
 use super::{Basis, range_options};
 use crate::layout::{Align, Layout, Table};
@@ -19,6 +22,7 @@ pub struct PhasesView<'a> {
 }
 
 /// The view in lines; at most `limit` places a phase unless that is 0.
+#[must_use]
 pub fn phases_text(view: &PhasesView<'_>, limit: usize, layout: &Layout) -> String {
     let phases = view.phases;
     let whole: Nanos = phases.phases.iter().map(Phase::length).sum();
@@ -105,4 +109,29 @@ fn places(phases: &Phases, phase: &Phase, limit: usize, layout: &Layout) -> Stri
         text.push_str(&format!("{left_out} more places; `--limit 0` shows all.\n"));
     }
     text
+}
+
+/// For each phase the finding that costs the most of its time; none if no finding has a cost there.
+#[must_use]
+pub fn first_findings(
+    recording: &Recording,
+    phases: &[Phase],
+    thread: Option<ThreadId>,
+) -> Vec<Option<Finding>> {
+    let threads = thread.map(|thread| {
+        (0..recording.threads.len()).map(|at| at == thread.index()).collect::<Vec<bool>>()
+    });
+    let path = CommandPath::of(recording).filter(|_| thread.is_none()).map(Arc::new);
+    let first = |phase: &Phase| {
+        let options = culprit_findings::Options {
+            from: Some(phase.from),
+            to: Some(phase.to),
+            threads: threads.clone(),
+            command_path: path.clone(),
+            ..culprit_findings::Options::default()
+        };
+        let found = culprit_findings::find(recording, &options).findings;
+        found.into_iter().find(|finding| finding.cost > Nanos::ZERO)
+    };
+    phases.iter().map(first).collect()
 }

@@ -19,6 +19,7 @@ pub struct FunctionPlace {
 
 impl FunctionPlace {
     /// `app.py:31`: without the folders, which tables have no room for.
+    #[must_use]
     pub fn label(&self) -> String {
         let name = self.file.rsplit(['/', '\\']).next().unwrap_or(&self.file);
         format!("{name}:{}", self.line)
@@ -31,6 +32,7 @@ pub struct FunctionPlaces(BTreeMap<String, FunctionPlace>);
 
 impl FunctionPlaces {
     /// Linear in frames.
+    #[must_use]
     pub fn of(recording: &Recording) -> Self {
         let mut files: BTreeMap<String, BTreeMap<&str, (usize, u32)>> = BTreeMap::new();
         for frame in (0..recording.frames.len()).map(FrameId::from_index) {
@@ -49,6 +51,7 @@ impl FunctionPlaces {
     }
 
     /// The place of a name; none for what is no function, and where no line is known.
+    #[must_use]
     pub fn get(&self, name: &str) -> Option<&FunctionPlace> {
         self.0.get(name)
     }

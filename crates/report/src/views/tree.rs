@@ -82,6 +82,7 @@ fn only_callee(tree: &CallTree, node: NodeId) -> Option<NodeId> {
 }
 
 /// The tree in lines.
+#[must_use]
 pub fn tree_text(tree: &CallTree, how: TreeText<'_>, layout: &Layout) -> String {
     let TreeText { limit, origins } = how;
     let origins = origins.filter(|_| limit > 0);

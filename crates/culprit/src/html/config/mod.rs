@@ -8,7 +8,7 @@ mod drift;
 mod kept;
 mod show;
 use culprit_config::{ConfigFinding, HIDDEN, ValueRef};
-use culprit_report::html::{Frame, Markup, PAGE_STYLE};
+use culprit_report::html::{Frame, Markup, PAGE_STYLE, text_table};
 
 pub(crate) use diff::config_diff_page;
 pub(crate) use drift::config_drift_page;
@@ -45,24 +45,7 @@ fn table<S: AsRef<str>, R: IntoIterator<Item = S>>(
         body.leaf("p", &[], "None.");
         return;
     }
-    body.element("div", &[("class", "scroll")], |body| {
-        body.element("table", &[], |table| {
-            table.element("thead", &[], |head| {
-                head.element("tr", &[], |row| {
-                    headings.iter().for_each(|heading| row.leaf("th", &[], heading));
-                });
-            });
-            table.element("tbody", &[], |body| {
-                for cells in rows {
-                    body.element("tr", &[], |row| {
-                        for cell in cells {
-                            row.leaf("td", &[("class", "name")], cell.as_ref());
-                        }
-                    });
-                }
-            });
-        });
-    });
+    text_table(body, headings, rows);
 }
 
 fn card(body: &mut Markup, finding: &ConfigFinding) {

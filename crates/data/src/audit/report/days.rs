@@ -3,10 +3,12 @@
 use culprit_audit::visits::day_text;
 use culprit_audit::{ImpactDay, ImpactReport, ImpactSums};
 use culprit_model::{Unit, counted};
-use culprit_report::html::{Axis, Markup, Tick, area, below, beside, path, picture};
+use culprit_report::html::{
+    Axis, Markup, Tick, area, below, beside, legend, path, picture, text_table,
+};
 use culprit_report::{percent, size};
 
-use super::{PEOPLE, ROBOTS, exactly, legend, numbers, table};
+use super::{PEOPLE, ROBOTS, exactly, numbers};
 use crate::audit::impact::conversion;
 
 const WIDTH: f64 = 960.0;
@@ -76,7 +78,7 @@ fn summary(body: &mut Markup, report: &ImpactReport) {
         row("contacts", contacts.to_string(), left.to_string()),
         row("storage", size(storage.0), size(storage.1)),
     ]);
-    table(body, &["", "now", "without robots and contacts without visits"], rows);
+    text_table(body, &["", "now", "without robots and contacts without visits"], rows);
 }
 
 fn spans(days: &[ImpactDay]) -> Vec<Span> {

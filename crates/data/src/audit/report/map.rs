@@ -5,9 +5,9 @@
 
 use culprit_audit::visits::Origin;
 use culprit_model::counted;
-use culprit_report::html::{Axis, Markup, Tick, below, beside, picture, point};
+use culprit_report::html::{Axis, Markup, Tick, below, beside, legend, picture, point};
 
-use super::{PEOPLE, ROBOTS, legend, numbers};
+use super::{PEOPLE, ROBOTS, numbers};
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 50.0;

@@ -25,7 +25,7 @@ use culprit_audit::{
     AuditStore, BloatReport, CapReport, ImpactReport, OrphanReport, bloat, cap, impact, orphans,
 };
 use culprit_model::{Finding, counted};
-use culprit_report::html::{Frame, Markup, PAGE_STYLE, PLOT_STYLE, findings_section};
+use culprit_report::html::{Frame, Markup, PAGE_STYLE, PLOT_STYLE, findings_section, text_table};
 use culprit_report::{percent, size};
 use serde_json::json;
 
@@ -163,41 +163,7 @@ impl Answers {
 fn numbers(body: &mut Markup, headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
     body.element("details", &[], |body| {
         body.leaf("summary", &[], "The numbers");
-        table(body, headings, rows);
-    });
-}
-
-fn table(body: &mut Markup, headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
-    body.element("div", &[("class", "scroll")], |body| {
-        body.element("table", &[], |table| {
-            table.element("thead", &[], |head| {
-                head.element("tr", &[], |row| {
-                    headings.iter().for_each(|heading| row.leaf("th", &[], heading));
-                });
-            });
-            table.element("tbody", &[], |body| {
-                for cells in rows {
-                    body.element("tr", &[], |row| {
-                        cells.iter().for_each(|cell| row.leaf("td", &[("class", "name")], cell));
-                    });
-                }
-            });
-        });
-    });
-}
-
-/// What colours mean.
-fn legend(body: &mut Markup, entries: &[(&str, &str)]) {
-    body.element("ul", &[("class", "legend")], |list| {
-        for (class, name) in entries {
-            list.element("li", &[], |item| {
-                item.element("svg", &[("aria-hidden", "true")], |svg| {
-                    let class = format!("swatch {class}");
-                    svg.empty("rect", &[("class", &class), ("width", "10"), ("height", "10")]);
-                });
-                item.text(name);
-            });
-        }
+        text_table(body, headings, rows);
     });
 }
 

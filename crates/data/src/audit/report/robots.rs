@@ -2,11 +2,11 @@
 
 use culprit_audit::robots::{RobotGroup, RobotReport};
 use culprit_model::counted;
-use culprit_report::html::Markup;
+use culprit_report::html::{Markup, legend};
 
 use super::super::question::recognised_text;
 use super::bars::{Bar, bars};
-use super::{PEOPLE, ROBOTS, exactly, legend};
+use super::{PEOPLE, ROBOTS, exactly};
 
 /// Groups that are shown.
 const SHOWN: usize = 15;

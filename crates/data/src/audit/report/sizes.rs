@@ -2,11 +2,13 @@
 
 use culprit_audit::{BloatReport, CapPoint, CapReport};
 use culprit_model::Unit;
-use culprit_report::html::{Axis, Markup, below, beside, line, path, picture, words};
+use culprit_report::html::{
+    Axis, Markup, below, beside, legend, line, path, picture, text_table, words,
+};
 use culprit_report::{percent, size};
 
 use super::bars::{Bar, bars};
-use super::{PEOPLE, ROBOTS, exactly, legend, numbers};
+use super::{PEOPLE, ROBOTS, exactly, numbers};
 use crate::audit::bloat::ESTIMATED;
 
 /// Paths that are drawn.
@@ -63,7 +65,7 @@ pub(super) fn paths(body: &mut Markup, report: &BloatReport) {
             vec![value.bytes.to_string(), value.path.clone(), text(&value.host), text(&value.junk)]
         });
         body.leaf("h3", &[], "The largest values");
-        super::table(body, &["bytes", "path", "host", "looks like"], values);
+        text_table(body, &["bytes", "path", "host", "looks like"], values);
     });
 }
 

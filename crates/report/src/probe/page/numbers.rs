@@ -1,11 +1,12 @@
 //! Every number as a table: what the plots show, and what they were measured on.
 use culprit_engine::stats::Interval;
 use culprit_probe::{Answer, ArmSamples, Metric, Part, Role};
-use culprit_report::html::{Markup, table};
 
 use super::{floor_ratio, verdict_class};
-use crate::output::number;
-use crate::text::{probe_facts, value};
+use crate::html::{Markup, table};
+use crate::probe::text::facts;
+use crate::units::number;
+use crate::units::unit_value;
 
 /// Medians, ranges and ratios of all metrics.
 pub(super) fn section(body: &mut Markup, answer: &Answer) {
@@ -56,7 +57,7 @@ fn summary(row: &mut Markup, samples: &ArmSamples, metric: &Metric) {
         return;
     };
     for told in [summary.median, summary.least, summary.most] {
-        number_cell(row, &value(metric.unit, told));
+        number_cell(row, &unit_value(metric.unit, told));
     }
     number_cell(row, &summary.count.to_string());
 }
@@ -96,7 +97,7 @@ pub(super) fn conditions(body: &mut Markup, answer: &Answer) {
     body.element("section", &[("id", "conditions")], |body| {
         body.leaf("h2", &[], "Workload and conditions");
         body.element("ul", &[("class", "done")], |list| {
-            for fact in probe_facts(answer) {
+            for fact in facts(answer) {
                 list.prose("li", &[], &fact);
             }
         });

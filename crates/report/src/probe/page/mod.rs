@@ -8,11 +8,11 @@ mod numbers;
 mod panels;
 mod rounds;
 use culprit_engine::stats::{Interval, Verdict};
+use culprit_findings::MeasuredFindings;
 use culprit_probe::{Answer, Better, Metric, Part};
-use culprit_report::html::{Frame, Markup, PAGE_STYLE, PLOT_STYLE, findings_section};
 
-use crate::measured;
-use crate::text::probe_verdicts;
+use crate::html::{self, Frame, Markup, PAGE_STYLE, PLOT_STYLE, findings_section};
+use crate::probe::text::verdicts;
 
 /// So many colours does the style have; a further arm begins again, and has its name beside it.
 const COLOURS: usize = 8;
@@ -25,27 +25,31 @@ const SECTIONS: [(&str, &str); 6] = [
     ("conditions", "Conditions"),
 ];
 
-/// The page of an answer as one HTML document.
-pub(crate) fn probe_page(answer: &Answer) -> String {
+/// The page of an answer as one HTML document, with what it says about its places.
+#[must_use]
+pub fn probe_page(answer: &Answer, findings: &MeasuredFindings) -> String {
     let entries = SECTIONS.map(|(id, name)| (id.to_owned(), name.to_owned()));
     let frame = Frame {
         what: &format!("bench {}", answer.probe),
         subject: concat!("culprit ", env!("CARGO_PKG_VERSION")),
         title: &format!("Probe {}", answer.probe),
-        sentences: &probe_verdicts(answer),
+        sentences: &verdicts(answer),
         facts: &[],
         navigation: "Sections",
         entries: &entries,
         styles: &[PAGE_STYLE, PLOT_STYLE],
     };
-    let causes = measured::findings(answer).causes;
     frame.page(|body| {
         metrics(body, answer);
         rounds::section(body, answer);
         latency::section(body, answer);
         numbers::section(body, answer);
-        if !causes.is_empty() {
-            findings_section(body, &causes, "Causes of the differences between the places.");
+        if !findings.causes.is_empty() {
+            findings_section(
+                body,
+                &findings.causes,
+                "Causes of the differences between the places.",
+            );
         }
         numbers::conditions(body, answer);
     })
@@ -87,17 +91,9 @@ fn metrics(body: &mut Markup, answer: &Answer) {
 
 /// The arms by their colours.
 fn legend(body: &mut Markup, answer: &Answer, shown: impl Fn(usize) -> bool) {
-    body.element("ul", &[("class", "legend")], |list| {
-        for (at, arm) in answer.arms.iter().enumerate().filter(|(at, _)| shown(*at)) {
-            list.element("li", &[], |item| {
-                item.element("svg", &[("aria-hidden", "true")], |svg| {
-                    let class = format!("swatch {}", arm_class(at));
-                    svg.empty("rect", &[("class", &class), ("width", "10"), ("height", "10")]);
-                });
-                item.text(&arm.arm.label);
-            });
-        }
-    });
+    let arms = answer.arms.iter().enumerate().filter(|(at, _)| shown(*at));
+    let entries: Vec<_> = arms.map(|(at, arm)| (arm_class(at), &arm.arm.label)).collect();
+    html::legend(body, &entries);
 }
 
 /// The class of an arm's colour.

@@ -1,10 +1,10 @@
 //! The headline's values in the order in which they were measured, so that drift is seen.
 use culprit_model::Unit;
 use culprit_probe::{Answer, ArmSamples, Metric};
-use culprit_report::html::{Axis, Markup, area, below, beside, path, picture, point, table};
 
 use super::{arm_class, legend};
-use crate::text::value;
+use crate::html::{Axis, Markup, area, below, beside, path, picture, point, table};
+use crate::units::unit_value;
 
 const WIDTH: f64 = 1200.0;
 const HEIGHT: f64 = 290.0;
@@ -90,7 +90,7 @@ fn course(
     for (round, seen) in rounds.iter().filter_map(|round| Some((*round, measured(*round)?))) {
         let contended = answer.gate.contended.iter().any(|other| *other as usize == round);
         let note = if contended { " (disturbed)" } else { "" };
-        let told = value(metric.unit, seen);
+        let told = unit_value(metric.unit, seen);
         let title = format!("{}, round {}: {told}{note}", arm.arm.label, round + 1);
         point(svg, &format!("dot {class}"), place(round, seen), "3", &title);
     }
@@ -99,7 +99,7 @@ fn course(
 fn rows(body: &mut Markup, answer: &Answer, metric: &Metric, longest: usize) {
     let cell = |arm: &ArmSamples, round: usize| {
         let sample = arm.samples.get(round)?.as_ref()?;
-        sample.values.get(metric.id).map(|seen| value(metric.unit, *seen))
+        sample.values.get(metric.id).map(|seen| unit_value(metric.unit, *seen))
     };
     table(body, "rounds", &["round", "arm", "value", ""], |rows| {
         for round in 0..longest {

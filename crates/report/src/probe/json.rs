@@ -1,15 +1,15 @@
 //! `bench PROBE --json`, which is also what `--save` keeps.
 
+use culprit_findings::MeasuredFindings;
 use culprit_probe::{Answer, ArmSamples, Comparison, Environment, FloorRow, Sample};
-use culprit_report::json::{FindingJson, SCHEMA};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::measured;
+use crate::json::{FindingJson, SCHEMA};
 
 /// A probe of places.
 #[derive(Debug, Serialize)]
-pub(crate) struct ProbeDocument {
+pub struct ProbeDocument {
     schema: u32,
     probe: &'static str,
     version: &'static str,
@@ -95,10 +95,10 @@ struct DisturbanceJson {
 }
 
 impl ProbeDocument {
-    /// The document of an answer.
-    pub(crate) fn new(answer: &Answer) -> Self {
+    /// The document of an answer, with what it says about its places.
+    #[must_use]
+    pub fn new(answer: &Answer, findings: &MeasuredFindings) -> Self {
         let gate = &answer.gate;
-        let findings = measured::findings(answer);
         let findings = findings.places.iter().chain(&findings.causes);
         let metrics = answer.metrics.iter().map(|metric| MetricJson {
             id: metric.id,

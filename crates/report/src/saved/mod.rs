@@ -1,4 +1,8 @@
-//! Results that `culprit bench … --save` has kept, read again, and what changed between two of them.
+//! Results that `culprit bench … --save` has kept, read again, and what changed between two of them: as text and
+//! as JSON.
+
+mod json;
+mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,15 +10,18 @@ use std::path::{Path, PathBuf};
 use culprit_engine::stats::{
     Bands, UnpairedRatio, Verdict, compare_unpaired, median, settle_unpaired,
 };
-use culprit_report::json::SCHEMA;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::failure::{Context as _, Failure};
+use crate::Error;
+use crate::json::SCHEMA;
+
+pub use json::BenchCompareDocument;
+pub use text::bench_compare_text;
 
 /// Kept results.
 #[derive(Debug)]
-pub(crate) struct Saved {
+pub struct Saved {
     /// The file.
     pub path: PathBuf,
     document: Document,
@@ -36,7 +43,7 @@ struct Document {
 
 /// A metric as it was kept.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct SavedMetric {
+pub struct SavedMetric {
     /// Its id in documents.
     pub id: String,
     /// What tables call it.
@@ -84,25 +91,17 @@ const OF_COMMANDS: [(&str, &str, &str); 5] = [
 ];
 
 impl Saved {
-    /// Reads results.
+    /// The results in the text of a file.
     ///
     /// # Errors
-    /// When the file cannot be read, or holds something else.
-    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let what = || format!("cannot read the results `{}`", path.display());
-        let text = std::fs::read_to_string(path).or_bad_input(what)?;
-        let document: Result<Document, _> = serde_json::from_str(&text);
-        let mut document = document.map_err(|error| {
-            Failure::bad_input(format!("{}: {error}", what()))
-                .hint("give a file written by `culprit bench PROBE --save F`")
-        })?;
+    /// When it is something else.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, Error> {
+        let file = || path.display().to_string();
+        let document: Result<Document, _> = serde_json::from_str(text);
+        let mut document =
+            document.map_err(|why| Error::NotResults { file: file(), why: why.to_string() })?;
         if document.schema != SCHEMA {
-            return Err(Failure::bad_input(format!(
-                "{}: they have schema {}; this version reads schema {SCHEMA}",
-                what(),
-                document.schema
-            ))
-            .hint("measure both with the same version of Culprit"));
+            return Err(Error::OtherSchema { file: file(), found: document.schema });
         }
         if document.metrics.is_empty() {
             let metrics = OF_COMMANDS.map(|(id, name, unit)| SavedMetric {
@@ -118,12 +117,12 @@ impl Saved {
     }
 
     /// The probe's name.
-    pub(crate) fn probe(&self) -> &str {
+    pub fn probe(&self) -> &str {
         &self.document.probe
     }
 
     /// Rounds that were finished.
-    pub(crate) const fn rounds(&self) -> u32 {
+    pub const fn rounds(&self) -> u32 {
         self.document.rounds
     }
 
@@ -190,7 +189,7 @@ fn value(run: &Value, id: &str) -> Option<f64> {
 
 /// What changed between two sets of results.
 #[derive(Debug)]
-pub(crate) struct Changes {
+pub struct Changes {
     /// Facts of the machine and the places that differ: name, before, after.
     pub environment: Vec<(String, Option<String>, Option<String>)>,
     /// Arms that only one of the two has.
@@ -201,7 +200,7 @@ pub(crate) struct Changes {
 
 /// One arm by one metric, before and after.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub struct Row {
     /// The arm.
     pub arm: String,
     /// The metric.
@@ -233,7 +232,7 @@ pub(crate) struct Row {
 ///
 /// # Errors
 /// When the probe or its workload is another.
-pub(crate) fn changes(before: &Saved, after: &Saved, band: f64) -> Result<Changes, Failure> {
+pub fn changes(before: &Saved, after: &Saved, band: f64) -> Result<Changes, Error> {
     same_work(before, after)?;
     let mut rows = Vec::new();
     let mut ratios = Vec::new();
@@ -323,22 +322,15 @@ fn drift_free(
     Some((metric.turn(ratio.value), ratio.verdict))
 }
 
-fn same_work(before: &Saved, after: &Saved) -> Result<(), Failure> {
-    let files =
-        format!("cannot compare `{}` with `{}`", before.path.display(), after.path.display());
+fn same_work(before: &Saved, after: &Saved) -> Result<(), Error> {
+    let files = [&before.path, &after.path].map(|path| path.display().to_string());
     if before.probe() != after.probe() {
-        return Err(Failure::bad_input(format!(
-            "{files}: the first has results of `bench {}`, the second of `bench {}`",
-            before.probe(),
-            after.probe()
-        )));
+        let probes = [before.probe().to_owned(), after.probe().to_owned()];
+        return Err(Error::OtherProbe { files, probes });
     }
     match different_work(&before.document.workload, &after.document.workload) {
         None => Ok(()),
-        Some(what) => {
-            Err(Failure::bad_input(format!("{files}: the measured work differs: {what}"))
-                .hint("measure both with the same options"))
-        }
+        Some(what) => Err(Error::OtherWork { files, what }),
     }
 }
 
@@ -494,7 +486,7 @@ mod tests {
     fn other_work_is_not_compared() {
         let (before, mut after) = (saved(1.0, 1.0, "a"), saved(1.0, 1.0, "a"));
         after.document.workload = serde_json::json!({"block": 8192});
-        let refused = changes(&before, &after, 0.05).unwrap_err().text();
+        let refused = changes(&before, &after, 0.05).unwrap_err().to_string();
         assert!(refused.contains("block") && refused.contains("8192"), "{refused}");
     }
 }

@@ -3,24 +3,20 @@
 use std::borrow::Cow;
 
 use culprit_engine::stats::Verdict;
-use culprit_model::Unit;
+use culprit_model::{Unit, clean};
 
-use super::probe::value;
-use crate::output::{Align, Output, Table, clean, elide, number, wrap};
-use crate::saved::{Changes, Row, Saved};
+use super::{Changes, Row, Saved};
+use crate::layout::{Align, Layout, Table, elide, wrap};
+use crate::units::{number, unit_value};
 
 /// All files after the first against the first.
-pub(crate) fn bench_compare_text(
-    first: &Saved,
-    found: &[(&Saved, Changes)],
-    output: &Output,
-) -> String {
-    let parts = found.iter().map(|(after, changes)| one(first, after, changes, output));
+pub fn bench_compare_text(first: &Saved, found: &[(&Saved, Changes)], layout: &Layout) -> String {
+    let parts = found.iter().map(|(after, changes)| one(first, after, changes, layout));
     parts.collect::<Vec<_>>().join("\n")
 }
 
-fn one(before: &Saved, after: &Saved, changes: &Changes, output: &Output) -> String {
-    let (paint, width) = (output.paint(), output.width());
+fn one(before: &Saved, after: &Saved, changes: &Changes, layout: &Layout) -> String {
+    let (paint, width) = (layout.paint(), layout.width());
     let files = format!("{} against {}", after.path.display(), before.path.display());
     let mut text = format!("{}\n", paint.heading(&clean(&files)));
     for verdict in verdicts(changes) {
@@ -105,7 +101,7 @@ fn told(unit: &str, of: f64) -> String {
     let units =
         [Unit::Nanos, Unit::Bytes, Unit::BytesPerSecond, Unit::PerSecond, Unit::Count, Unit::Share];
     let known = units.into_iter().find(|known| known.id() == unit);
-    known.map_or_else(|| number(of), |unit| value(unit, of))
+    known.map_or_else(|| number(of), |unit| unit_value(unit, of))
 }
 
 fn facts(before: &Saved, after: &Saved, changes: &Changes) -> Vec<String> {

@@ -8,11 +8,12 @@
 use culprit_engine::stats::Interval;
 use culprit_model::Unit;
 use culprit_probe::{Answer, ArmSamples, Better, Metric, Role};
-use culprit_report::html::{Axis, Markup, area, below, line, picture, point, words};
 
 use super::{arm_class, floor_ratio};
-use crate::output::{elide, number, percent};
-use crate::text::value;
+use crate::html::{Axis, Markup, area, below, line, picture, point, words};
+use crate::layout::elide;
+use crate::units::unit_value;
+use crate::units::{number, percent};
 
 const WIDTH: f64 = 600.0;
 /// Where plots begin, beside the arms' names.
@@ -67,7 +68,7 @@ pub(super) fn values(body: &mut Markup, answer: &Answer, metric: &Metric) {
 
 fn values_label(answer: &Answer, metric: &Metric) -> String {
     let medians = answer.arms.iter().filter_map(|arm| {
-        let median = value(metric.unit, arm.summary(metric)?.median);
+        let median = unit_value(metric.unit, arm.summary(metric)?.median);
         Some(format!("{} {median}", arm.arm.label))
     });
     let medians = medians.collect::<Vec<_>>().join(", ");
@@ -85,7 +86,7 @@ fn strip(svg: &mut Markup, (at, arm): (usize, &ArmSamples), metric: &Metric, axi
             continue;
         };
         let y = middle + (2.0 * offset - 1.0) * JITTER;
-        let told = value(metric.unit, *measured);
+        let told = unit_value(metric.unit, *measured);
         let title = format!("{}, round {}: {told}", arm.arm.label, round + 1);
         point(svg, &class, (axis.at(*measured), y), "2.6", &title);
     }

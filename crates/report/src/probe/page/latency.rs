@@ -4,10 +4,10 @@
 //! seen. A curve ends where fewer than ten values lie beyond it.
 use culprit_model::Unit;
 use culprit_probe::{Answer, Histogram};
-use culprit_report::html::{Axis, Markup, Tick, below, beside, path, picture, point, table};
 
 use super::{arm_class, exactly, legend};
-use crate::text::value;
+use crate::html::{Axis, Markup, Tick, below, beside, path, picture, point, table};
+use crate::units::unit_value;
 
 const WIDTH: f64 = 1200.0;
 const HEIGHT: f64 = 350.0;
@@ -106,7 +106,7 @@ fn plot(body: &mut Markup, answer: &Answer, what: &str, seen: &[Seen]) {
             path(svg, &format!("course {class}"), &drawn);
             for (q, name) in NAMED {
                 let Some(ns) = seen.percentile(q).map(logged) else { continue };
-                let title = format!("{}: {name} within {}", arm.label, value(Unit::Nanos, ns));
+                let title = format!("{}: {name} within {}", arm.label, unit_value(Unit::Nanos, ns));
                 let at = (across.at(1.0 / (1.0 - q)), up.at(ns));
                 point(svg, &format!("dot {class}"), at, "3.2", &title);
             }
@@ -120,8 +120,9 @@ fn percentiles(body: &mut Markup, answer: &Answer, seen: &[Seen]) {
     let mut headings = vec!["arm", "count"];
     headings.extend(named.iter().map(|(_, name)| name));
     headings.push("longest");
-    let told =
-        |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| value(Unit::Nanos, exactly(ns)));
+    let told = |ns: Option<u64>| {
+        ns.map_or_else(|| "-".to_owned(), |ns| unit_value(Unit::Nanos, exactly(ns)))
+    };
     table(body, "numbers", &headings, |rows| {
         for (at, seen) in seen {
             rows.element("tr", &[], |row| {

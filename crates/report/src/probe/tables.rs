@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use culprit_probe::{Answer, Metric, Part};
 
-use crate::output::number;
-use crate::text::value;
+use crate::units::number;
+use crate::units::unit_value;
 
 /// A line a value: place, arm, role, round, metric, value, unit.
-pub(crate) fn csv(answer: &Answer) -> String {
+#[must_use]
+pub fn csv(answer: &Answer) -> String {
     let mut text = String::from("probe,place,arm,role,round,metric,value,unit\n");
     for arm in &answer.arms {
         for (round, sample) in (1..).zip(&arm.samples) {
@@ -33,7 +34,8 @@ pub(crate) fn csv(answer: &Answer) -> String {
 }
 
 /// A field as RFC 4180 has it.
-pub(crate) fn quoted(text: &str) -> String {
+#[must_use]
+pub fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
@@ -42,7 +44,8 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// A table to paste: a row an arm, the medians and, against the baseline, the ratios.
-pub(crate) fn markdown(answer: &Answer) -> String {
+#[must_use]
+pub fn markdown(answer: &Answer) -> String {
     let shown: Vec<(usize, &Metric)> = answer
         .metrics
         .iter()
@@ -59,7 +62,7 @@ pub(crate) fn markdown(answer: &Answer) -> String {
     for (at, arm) in answer.arms.iter().enumerate() {
         let _ = write!(text, "| {} |", arm.arm.label.replace('|', "\\|"));
         for (position, metric) in &shown {
-            let median = arm.summary(metric).map(|summary| value(metric.unit, summary.median));
+            let median = arm.summary(metric).map(|summary| unit_value(metric.unit, summary.median));
             let median = median.unwrap_or_else(|| "-".to_owned());
             let ratio = answer.comparison(at, *position).map(|row| {
                 let (low, high) = (number(row.interval.low), number(row.interval.high));

@@ -1,13 +1,13 @@
 //! `bench compare --json`.
 
-use culprit_report::json::SCHEMA;
+use crate::json::SCHEMA;
 use serde::Serialize;
 
-use crate::saved::{Changes, Row, Saved};
+use super::{Changes, Row, Saved};
 
 /// Kept results against each other.
 #[derive(Debug, Serialize)]
-pub(crate) struct BenchCompareDocument {
+pub struct BenchCompareDocument {
     schema: u32,
     probe: String,
     before: FileJson,
@@ -58,7 +58,7 @@ struct ChangeJson {
 
 impl BenchCompareDocument {
     /// The document of all files after the first.
-    pub(crate) fn new(first: &Saved, found: &[(&Saved, Changes)]) -> Self {
+    pub fn new(first: &Saved, found: &[(&Saved, Changes)]) -> Self {
         let after = found.iter().map(|(saved, changes)| AfterJson {
             file: FileJson::from(*saved),
             environment: changes.environment.iter().cloned().map(FactJson::from).collect(),

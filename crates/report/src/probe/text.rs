@@ -1,53 +1,39 @@
 //! The answer of a probe as text: verdicts in words, medians, what they rest on.
 
-use culprit_engine::stats::{Stop, Verdict};
-use culprit_findings::MOST_MORE_ROUNDS;
-use culprit_model::Unit;
-use culprit_probe::{Answer, ArmSamples, Better, Comparison, Metric, Part, Role, Stopped};
-use culprit_report::text::{Detail, findings_text};
+use culprit_engine::stats::{Disturbance, Stop, Verdict};
+use culprit_findings::{MOST_MORE_ROUNDS, MeasuredFindings};
+use culprit_model::{Unit, clean};
+use culprit_probe::{Answer, ArmSamples, Better, Comparison, Gate, Metric, Part, Role, Stopped};
 
-use super::bench::{disturbance_facts, of_rounds};
-use crate::measured;
-use crate::output::{Align, Output, Table, bytes, clean, number, percent, signed_duration, wrap};
+use crate::layout::{Align, Layout, Table, wrap};
+use crate::text::{Detail, findings_text};
+use crate::units::{number, percent, signed_duration, unit_value};
 
-/// The whole answer.
-pub(crate) fn probe_text(answer: &Answer, output: &Output) -> String {
-    let paint = output.paint();
+/// The whole answer, with what it says about its places.
+#[must_use]
+pub fn probe_text(answer: &Answer, findings: &MeasuredFindings, layout: &Layout) -> String {
+    let paint = layout.paint();
     let mut text = String::new();
     for verdict in verdicts(answer) {
-        text.push_str(&paint.strong(wrap(&clean(&verdict), output.width(), "").trim_end()));
+        text.push_str(&paint.strong(wrap(&clean(&verdict), layout.width(), "").trim_end()));
         text.push('\n');
     }
     if !text.is_empty() {
         text.push('\n');
     }
-    text.push_str(&table(answer, output));
+    text.push_str(&table(answer, layout));
     text.push('\n');
-    let causes = measured::findings(answer).causes;
-    if !causes.is_empty() {
-        text.push_str(&findings_text(&causes, Detail::Full, output.layout()));
+    if !findings.causes.is_empty() {
+        text.push_str(&findings_text(&findings.causes, Detail::Full, layout));
     }
     for fact in facts(answer) {
-        text.push_str(&wrap(&clean(&fact), output.width(), "  "));
+        text.push_str(&wrap(&clean(&fact), layout.width(), "  "));
     }
     text
 }
 
-/// A value with its unit.
-pub(crate) fn value(unit: Unit, value: f64) -> String {
-    match unit {
-        Unit::Nanos if value.abs() < 1000.0 => format!("{} ns", number(value)),
-        Unit::Nanos => signed_duration(value),
-        Unit::Bytes => bytes(value),
-        Unit::BytesPerSecond => format!("{}/s", bytes(value)),
-        Unit::PerSecond => format!("{}/s", number(value)),
-        Unit::Count => number(value),
-        Unit::Share => percent(value),
-    }
-}
-
 /// A sentence for each candidate and verdict, by what is judged: differences first.
-pub(crate) fn verdicts(answer: &Answer) -> Vec<String> {
+pub(super) fn verdicts(answer: &Answer) -> Vec<String> {
     let mut told = Vec::new();
     let baseline = answer.arms.first().map_or("", |arm| arm.arm.label.as_str());
     for (at, arm) in answer.arms.iter().enumerate() {
@@ -130,13 +116,13 @@ fn told_row(answer: &Answer, row: &Comparison) -> String {
         },
         Verdict::Slower | Verdict::Faster if metric.unit == Unit::Nanos => {
             let sign = if row.difference >= 0.0 { "+" } else { "-" };
-            format!("{times}, {sign}{}", value(metric.unit, row.difference.abs()))
+            format!("{times}, {sign}{}", unit_value(metric.unit, row.difference.abs()))
         }
         Verdict::Slower | Verdict::Faster => times,
     }
 }
 
-fn table(answer: &Answer, output: &Output) -> String {
+fn table(answer: &Answer, layout: &Layout) -> String {
     let shown: Vec<(usize, &Metric)> = answer
         .metrics
         .iter()
@@ -149,7 +135,7 @@ fn table(answer: &Answer, output: &Output) -> String {
     } else {
         by_place(answer, &shown)
     };
-    table.render(output.width())
+    table.render(layout.width())
 }
 
 fn by_place(answer: &Answer, shown: &[(usize, &Metric)]) -> Table {
@@ -197,7 +183,7 @@ fn by_metric(answer: &Answer, shown: &[(usize, &Metric)]) -> Table {
 }
 
 fn value_cell(arm: &ArmSamples, metric: &Metric) -> String {
-    let median = arm.summary(metric).map(|summary| value(metric.unit, summary.median));
+    let median = arm.summary(metric).map(|summary| unit_value(metric.unit, summary.median));
     median.unwrap_or_else(|| "-".to_owned())
 }
 
@@ -215,7 +201,7 @@ fn ratio_cell(answer: &Answer, at: usize, arm: &ArmSamples, metric: usize) -> St
 }
 
 /// What the answer rests on, in sentences.
-pub(crate) fn facts(answer: &Answer) -> Vec<String> {
+pub(super) fn facts(answer: &Answer) -> Vec<String> {
     let mut facts = vec![rounds_fact(answer)];
     facts.extend(answer.words.iter().map(|words| format!("Work: {words}.")));
     facts.extend(noise_fact(answer));
@@ -287,4 +273,47 @@ fn latency_facts(answer: &Answer) -> Vec<String> {
         }
     }
     facts
+}
+
+/// `2 of 9 rounds`, `all 9 rounds`, `the only round`.
+#[must_use]
+pub fn of_rounds(some: usize, all: usize) -> String {
+    match (some, all) {
+        (_, 1) => "the only round".to_owned(),
+        (some, all) if some >= all => format!("all {all} rounds"),
+        (some, all) => format!("{some} of {all} rounds"),
+    }
+}
+
+/// What disturbed the rounds, a sentence each.
+#[must_use]
+pub fn disturbance_facts(gate: &Gate, all: usize) -> Vec<String> {
+    let mut facts = Vec::new();
+    for (kind, rounds, share) in &gate.disturbances {
+        let what = match kind {
+            Disturbance::RunQueue => "ready threads waited for CPUs that other programs used",
+            Disturbance::Steal => "the hypervisor took CPU time",
+            Disturbance::CpuPressure => "tasks waited for a CPU that other programs used",
+            Disturbance::MemoryPressure => "memory was short before the first round",
+            Disturbance::IoPressure => "disks were busy before the first round",
+        };
+        let rounds = match rounds {
+            0 => String::new(),
+            rounds => format!(" in {}", of_rounds(*rounds, all)),
+        };
+        facts.push(format!("Noise: {what}{rounds}, up to {} of the time.", percent(*share)));
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_rounds;
+
+    #[test]
+    fn rounds_are_counted_in_plain_words() {
+        assert_eq!(of_rounds(1, 1), "the only round");
+        assert_eq!(of_rounds(2, 9), "2 of 9 rounds");
+        assert_eq!(of_rounds(9, 9), "all 9 rounds");
+    }
 }
