@@ -105,8 +105,9 @@ impl StoreFolders {
         [&self.deleted, &self.new, &self.swap, &self.before]
     }
 
-    /// True for a folder that can be made again, or that was being deleted. The old store is needed.
-    /// So is another store: somebody may have imported into the old one. `.new` is written by us only.
+    /// True for a folder that can be made again, or that was being deleted. The old store is needed,
+    /// and so is what may be left of it. So is another store: somebody may have imported into the old
+    /// one. `.new` is written by us only.
     fn is_useless(&self, path: &Path) -> Result<bool, CleanError> {
         if !exists(path)? {
             return Ok(false);
@@ -115,7 +116,7 @@ impl StoreFolders {
             return Ok(true);
         }
         Ok(match list_digest(path)? {
-            None => true,
+            None => path == self.new || self.is_old()? || self.old_store().is_some(),
             Some(digest) if digest == self.old => false,
             Some(digest) => path == self.new || self.rebuilt.contains(&digest),
         })

@@ -292,6 +292,18 @@ fn a_store_that_changed_after_the_undo_is_left_alone() {
     assert_eq!(lab.names(), Vec::<&str>::new());
 }
 
+/// Somebody lost the list of files of the old store: the rest of it is all that there is.
+#[test]
+fn a_damaged_old_store_is_not_deleted() {
+    let lab = Lab::new();
+    lab.apply().unwrap();
+    std::fs::remove_file(lab.beside("before").join(MANIFEST)).unwrap();
+    let error = lab.undo().unwrap_err();
+    assert!(error.to_string().contains("is gone"), "{error}");
+    lab.apply().unwrap();
+    assert_eq!(lab.names(), ["before"]);
+}
+
 #[test]
 fn a_store_of_somebody_else_beside_it_is_not_deleted() {
     let lab = Lab::new();
