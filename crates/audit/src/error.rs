@@ -67,6 +67,16 @@ pub enum Error {
     /// The options do not fit the store or each other.
     #[error("{0}")]
     Options(String),
+    /// All that the store has came from databases, which are not read again by themselves.
+    #[error(
+        "`{}` was made from a database, and `refresh` reads no database", path.display()
+    )]
+    FromDatabase {
+        /// The store.
+        path: PathBuf,
+        /// Format of the import.
+        format: &'static str,
+    },
     /// A store divides shard keys always among the same number of shards.
     #[error("the store was made for {known} shards, and `--shards {asked}` was given")]
     Shards {
@@ -133,6 +143,11 @@ impl Error {
             Self::NoStore { .. } => {
                 vec!["`culprit audit import --from FORMAT SRC.. -o STORE` makes one".to_owned()]
             }
+            Self::FromDatabase { path, format } => vec![format!(
+                "import what changed in the database: `culprit audit import --from {format} DSN.. -o {} \
+                 --changed-only`",
+                path.display()
+            )],
             Self::Occupied { .. } => {
                 vec!["name a new or empty folder, or the folder of a store".to_owned()]
             }

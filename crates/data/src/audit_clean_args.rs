@@ -107,6 +107,9 @@ pub(crate) struct CleanVerifyArgs {
     pub(crate) plan: PathBuf,
     #[command(flatten)]
     pub(crate) database: TargetArgs,
+    /// Override a guard by its name, as `apply` would
+    #[arg(long, value_name = "GUARD", value_parser = GUARDS)]
+    pub(crate) allow: Vec<String>,
 }
 
 /// What `apply` and `undo` need before they change anything.

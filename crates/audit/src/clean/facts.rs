@@ -7,8 +7,10 @@ use super::guard::{Guard, GuardResult, SHARE_OF_ALL, SHARE_OF_DAY};
 /// Counts of a selection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GuardFacts {
-    /// Selected interactions and contacts of contacts that are known by name.
-    pub known: u64,
+    /// Selected interactions of contacts that are known by name.
+    pub known_interactions: u64,
+    /// Selected contacts that are known by name.
+    pub known_contacts: u64,
     /// Selected interactions with a goal or an outcome.
     pub converted: u64,
     /// Selected rows that are younger than the retention time.
@@ -28,6 +30,21 @@ pub struct GuardFacts {
 }
 
 impl GuardFacts {
+    /// The guard on contacts that are known by name: their interactions, and they themselves.
+    fn known_contact(&self) -> GuardResult {
+        let (interactions, contacts) = (self.known_interactions, self.known_contacts);
+        let rows = interactions + contacts;
+        let mut why = format!("{} of contacts known by name", counted(rows, "selected row"));
+        if rows > 0 {
+            why.push_str(&format!(
+                ": {} and {}",
+                counted(interactions, "interaction"),
+                counted(contacts, "contact")
+            ));
+        }
+        GuardResult::new(Guard::KnownContact, rows == 0, why)
+    }
+
     /// The results of the guards that a plan can check.
     pub(crate) fn results(&self) -> Vec<GuardResult> {
         let none = |guard, count: u64, noun: &str, what: &str| {
@@ -57,7 +74,7 @@ impl GuardFacts {
             format!("shards without rows: {} of {}", missing.join(", "), self.shards)
         };
         vec![
-            none(Guard::KnownContact, self.known, "selected row", "of contacts known by name"),
+            self.known_contact(),
             none(
                 Guard::Conversion,
                 self.converted,
@@ -96,7 +113,7 @@ mod tests {
         };
         assert!(facts.results().iter().all(|result| result.passed), "{:?}", facts.results());
         let beyond = GuardFacts {
-            known: 1,
+            known_contacts: 1,
             converted: 1,
             young: 1,
             selected: 31,
@@ -105,5 +122,16 @@ mod tests {
             ..facts
         };
         assert!(beyond.results().iter().all(|result| !result.passed), "{:?}", beyond.results());
+    }
+
+    #[test]
+    fn contacts_known_by_name_count_beside_their_interactions() {
+        let facts =
+            GuardFacts { known_interactions: 393, known_contacts: 245, ..GuardFacts::default() };
+        let results = facts.results();
+        let known = results.iter().find(|result| result.guard == Guard::KnownContact).unwrap();
+        let expected =
+            "638 selected rows of contacts known by name: 393 interactions and 245 contacts";
+        assert_eq!(known.why, expected);
     }
 }

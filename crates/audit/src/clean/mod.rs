@@ -6,6 +6,7 @@
 //! plan       plan.json and the key files, all below one digest
 //! label      level `label`: rows of the table `labels`, which reports leave out
 //! rebuild    level `store`: a store without the rows, exchanged with the old one in one step
+//! folders    the folders of that level, by what is in them
 //! postgres   level `source`: batches in a live database, each archived before it is deleted
 //! sqlserver  level `source`: the same as SQL text
 //! journal    what was done, one line a step, each on the disk before the next step
@@ -18,6 +19,7 @@
 mod error;
 mod facts;
 mod folder;
+mod folders;
 mod guard;
 mod journal;
 mod keys;
@@ -29,6 +31,8 @@ mod rebuild;
 mod select;
 mod sqlserver;
 mod status;
+#[cfg(test)]
+mod stops;
 
 pub use error::CleanError;
 pub use facts::GuardFacts;

@@ -1,19 +1,24 @@
 //! Level `store`: the store without the rows is written beside the old one, and the two folders are
 //! exchanged in one step.
 //!
+//! ```text
+//! apply  started -> .new -> rebuilt -> .swap -> exchange -> .before -> exchanged
+//! undo   undo-started -> .before to .swap -> exchange -> .deleted -> removed -> undo-finished
+//! ```
+//!
 //! Dictionaries stay whole, and a contact keeps its key and GUID without anything else: keys are
 //! positions, and later imports go on from them. The folders themselves show what was done:
 //! the list of files in each has a digest that the plan and the journal name.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use culprit_query::Limits;
 use rustc_hash::FxHashSet;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::Outcome;
 use super::error::CleanError;
 use super::folder::PlanFolder;
+use super::folders::{StoreFolders, remove, rename};
 use super::guard::Guard;
 use super::journal::{Event, Journal};
 use super::label::{compare, expect_generation, keys, never_applied, sums};
@@ -46,32 +51,47 @@ pub fn apply_rebuild(
     let folder = PlanFolder::open(plan)?;
     folder.expect_level(CleanLevel::Store)?;
     let _lease = folder.lock()?;
-    let path = Path::new(&folder.plan.store.path).to_owned();
     let mut journal = Journal::open(plan)?;
-    if !is_applied(&journal.events, &path)? {
+    let folders = StoreFolders::new(&folder, &journal.events);
+    if folders.is_rebuilt()? {
+        folders.clean()?;
+        folders.name_old_store()?;
+        if !matches!(journal.events.last(), Some(Event::Exchanged { .. })) {
+            note(&mut journal, Event::Exchanged { at_ms: now_ms })?;
+        }
+    } else {
         check_guards(&folder.plan, allowed, now_ms)?;
-        journal.append(Event::started(&folder, (allowed, now_ms)))?;
-        expect_generation(&folder, &Store::open(&path)?)?;
-        // Nobody imports while the folders change places.
-        let none = || Error::NoStore { path: path.clone() };
-        let old = Draft::begin(&path, |stored, _| stored.ok_or_else(none))?;
-        let (beside, kept) = (sibling(&path, &folder, "new"), sibling(&path, &folder, "before"));
-        remove(&beside)?;
-        rebuild(&folder, &path, &beside)?;
-        let kept_name = kept.display().to_string();
-        let digest = store_digest(&beside)?;
-        journal.append(Event::Rebuilt { at_ms: now_ms, digest, kept: kept_name })?;
-        remove(&old.parts())?;
-        exchange(&beside, &path)?;
-        drop(old);
-        std::fs::rename(&beside, &kept).map_err(|error| Error::io("rename", &beside, error))?;
-        journal.append(Event::Exchanged { at_ms: now_ms })?;
-    } else if let Some(beside) = exchanged_only(&folder, &path) {
-        let kept = sibling(&path, &folder, "before");
-        std::fs::rename(&beside, &kept).map_err(|error| Error::io("rename", &beside, error))?;
-        journal.append(Event::Exchanged { at_ms: now_ms })?;
+        expect_generation(&folder, &Store::open(&folders.store)?)?;
+        folders.clean()?;
+        if let Some(path) = folders.in_the_way()? {
+            return Err(in_the_way(&folder, path));
+        }
+        note(&mut journal, Event::started(&folder, (allowed, now_ms)))?;
+        replace(&folder, &folders, &mut journal, now_ms)?;
     }
-    compare(folder.plan.after, sums(&path, limits)?)
+    compare(folder.plan.after, sums(&folders.store, limits)?)
+}
+
+/// Writes the rebuilt store, and puts it at the place of the old one.
+fn replace(
+    folder: &PlanFolder,
+    folders: &StoreFolders,
+    journal: &mut Journal,
+    now_ms: i64,
+) -> Result<(), CleanError> {
+    let old = locked(&folders.store)?;
+    // Somebody may have imported before it was locked.
+    expect_generation(folder, &Store::open(&folders.store)?)?;
+    rebuild(folder, &folders.store, &folders.new)?;
+    let kept = folders.before.display().to_string();
+    let digest = store_digest(&folders.new)?;
+    note(journal, Event::Rebuilt { at_ms: now_ms, digest, kept })?;
+    remove(&old.parts())?;
+    rename(&folders.new, &folders.swap)?;
+    folders.exchange()?;
+    drop(old);
+    rename(&folders.swap, &folders.before)?;
+    note(journal, Event::Exchanged { at_ms: now_ms })
 }
 
 /// Puts the old store back. A second time changes nothing.
@@ -83,87 +103,91 @@ pub fn undo_rebuild(plan: &Path, now_ms: i64, limits: Limits) -> Result<Outcome,
     let folder = PlanFolder::open(plan)?;
     folder.expect_level(CleanLevel::Store)?;
     let _lease = folder.lock()?;
-    let path = Path::new(&folder.plan.store.path).to_owned();
     let mut journal = Journal::open(plan)?;
-    if !journal.events.iter().any(|event| matches!(event, Event::Rebuilt { .. })) {
+    let folders = StoreFolders::new(&folder, &journal.events);
+    let cleaned = folders.clean()?;
+    let rebuilt = journal.events.iter().any(|event| matches!(event, Event::Rebuilt { .. }));
+    if folders.is_old()? && (rebuilt || cleaned) {
+        // A run was killed after the old store was at its place again.
+        if matches!(journal.events.last(), Some(Event::UndoStarted { .. })) {
+            note(&mut journal, Event::UndoFinished { at_ms: now_ms })?;
+        }
+    } else if matches!(journal.events.last(), Some(Event::UndoFinished { .. })) {
+        let why = "it was undone, and its store was changed since";
+        return Err(CleanError::state(plan, why, "there is nothing to put back"));
+    } else if rebuilt {
+        put_back(&folder, &folders, &mut journal, now_ms)?;
+    } else {
         return Err(never_applied(plan));
     }
-    if store_digest(&path)? != folder.plan.store.digest {
-        let old = old_store(&folder, &journal, &path)?;
-        let digest = folder.plan.digest.clone();
-        journal.append(Event::UndoStarted { at_ms: now_ms, plan: digest })?;
-        exchange(&old, &path)?;
-        remove(&old)?;
-        journal.append(Event::UndoFinished { at_ms: now_ms })?;
-    } else {
-        // What a killed run began to write; the store itself is the old one.
-        remove(&sibling(&path, &folder, "new"))?;
-    }
-    compare(folder.plan.before, sums(&path, limits)?)
+    compare(folder.plan.before, sums(&folders.store, limits)?)
+}
+
+/// Puts the old store at the place of the rebuilt one, and deletes that.
+fn put_back(
+    folder: &PlanFolder,
+    folders: &StoreFolders,
+    journal: &mut Journal,
+    now_ms: i64,
+) -> Result<(), CleanError> {
+    expect_old_store(folder, folders)?;
+    // Nobody imports while the folders change places.
+    let rebuilt = locked(&folders.store)?;
+    let old = expect_old_store(folder, folders)?;
+    let plan = folder.plan.digest.clone();
+    note(journal, Event::UndoStarted { at_ms: now_ms, plan })?;
+    folders.take_old_store(old)?;
+    folders.exchange()?;
+    drop(rebuilt);
+    folders.delete(&folders.swap)?;
+    note(journal, Event::UndoFinished { at_ms: now_ms })
 }
 
 /// The folder of the old store, if the rebuilt one is at its place as it was made.
-fn old_store(folder: &PlanFolder, journal: &Journal, path: &Path) -> Result<PathBuf, CleanError> {
-    let kept = sibling(path, folder, "before");
-    if !is_applied(&journal.events, path)? {
+fn expect_old_store<'a>(
+    folder: &PlanFolder,
+    folders: &'a StoreFolders,
+) -> Result<&'a Path, CleanError> {
+    let old = folders.old_store();
+    if !folders.is_rebuilt()? {
         let why = "its store was changed after it was rebuilt, as by an import";
-        let hint = match kept.exists() {
-            true => format!(
+        let hint = match old {
+            Some(old) => format!(
                 "the old store is `{}`, without what was imported since: import the new sources into \
                  it, and use that one",
-                kept.display()
+                old.display()
             ),
-            false => "import all sources into a new store".to_owned(),
+            None => "import all sources into a new store".to_owned(),
         };
         return Err(CleanError::state(&folder.path, why, hint));
     }
-    let is_old =
-        |name: &Path| store_digest(name).is_ok_and(|digest| digest == folder.plan.store.digest);
-    if is_old(&kept) {
-        return Ok(kept);
-    }
-    exchanged_only(folder, path).ok_or_else(|| {
+    old.ok_or_else(|| {
         let hint = format!(
             "restore `{}` from a backup, or import all sources into a new store",
-            kept.display()
+            folders.before.display()
         );
         CleanError::state(&folder.path, "the old store beside the rebuilt one is gone", hint)
     })
 }
 
-/// The old store under its first name: a run was killed between the exchange and the renaming.
-fn exchanged_only(folder: &PlanFolder, path: &Path) -> Option<PathBuf> {
-    let beside = sibling(path, folder, "new");
-    let digest = store_digest(&beside).ok()?;
-    (digest == folder.plan.store.digest).then_some(beside)
+/// The error of a store under a name that is needed.
+fn in_the_way(folder: &PlanFolder, path: &Path) -> CleanError {
+    let why = format!("`{}` is there already", path.display());
+    CleanError::state(&folder.path, why, "give that folder another name")
 }
 
-/// True when the store at its place is the rebuilt one.
-pub(super) fn is_applied(events: &[Event], path: &Path) -> Result<bool, CleanError> {
-    let now = store_digest(path)?;
-    let rebuilt = |event: &Event| matches!(event, Event::Rebuilt { digest, .. } if *digest == now);
-    Ok(events.iter().any(rebuilt))
+/// Locks a store: nobody imports into it meanwhile.
+fn locked(store: &Path) -> Result<Draft, CleanError> {
+    let none = || Error::NoStore { path: store.to_owned() };
+    Ok(Draft::begin(store, |stored, _| stored.ok_or_else(none))?)
 }
 
-/// A folder beside the store.
-pub(super) fn sibling(path: &Path, folder: &PlanFolder, what: &str) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!("{name}.{what}-{}", &folder.plan.digest[..8]))
-}
-
-fn remove(path: &Path) -> Result<(), CleanError> {
-    match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::io("remove", path, error).into())
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Exchanges two folders in one step.
-fn exchange(one: &Path, other: &Path) -> Result<(), CleanError> {
-    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)
-        .map_err(|error| Error::io("exchange", other, error.into()).into())
+/// Writes a step to the journal.
+fn note(journal: &mut Journal, event: Event) -> Result<(), CleanError> {
+    journal.append(event)?;
+    #[cfg(test)]
+    super::stops::after_step()?;
+    Ok(())
 }
 
 /// Writes the store without what leaves.
@@ -195,6 +219,8 @@ fn rebuild(folder: &PlanFolder, from: &Path, to: &Path) -> Result<(), CleanError
     }
     draft.change(|next| next.files.extend(links));
     write_rollups(&draft, false)?;
+    #[cfg(test)]
+    super::stops::after_step()?;
     Ok(draft.commit()?)
 }
 

@@ -159,7 +159,8 @@ pub(crate) fn select(store: &Store, rules: &Rules<'_>) -> Result<Selected, Clean
                 continue;
             }
             let contact = contacts.get_mut(&row.contact_id.0);
-            found.facts.known += u64::from(contact.as_ref().is_some_and(|c| c.known));
+            let known = contact.as_ref().is_some_and(|contact| contact.known);
+            found.facts.known_interactions += u64::from(known);
             found.facts.young += u64::from(is_young(row, rules));
             if let Some(contact) = contact {
                 contact.chosen += 1;
@@ -333,9 +334,9 @@ fn choose_contacts(
                 continue;
             }
             found.facts.young += u64::from(contact.young);
-            found.facts.known += u64::from(contact.known);
         }
         if contact.known {
+            found.facts.known_contacts += 1;
             found.known.insert(id);
         }
         found.contacts.push(key);

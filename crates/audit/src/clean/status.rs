@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::error::CleanError;
 use super::folder::PlanFolder;
+use super::folders::StoreFolders;
 use super::journal::{BatchState, Event, batches, events};
 use super::label::has_labels;
-use super::make::store_digest;
 use super::plan::{CleanLevel, Plan};
 use super::postgres::batch_count;
-use super::rebuild::{is_applied, sibling};
 use crate::store::Store;
 
 culprit_model::labels! {
@@ -101,9 +100,9 @@ pub fn status(folder: &Path) -> Result<Status, CleanError> {
     let finished = matches!(last, Some(Event::Finished { .. }));
     let (mut kept, mut left_over) = (None, None);
     if opened.level == CleanLevel::Store {
-        let path = Path::new(&opened.plan.store.path);
-        let beside = |what| Some(sibling(path, &opened, what)).filter(|path| path.exists());
-        (kept, left_over) = (beside("before"), beside("new"));
+        let folders = StoreFolders::new(&opened, &events);
+        kept = folders.old_store().map(Path::to_owned);
+        left_over = folders.left_over().map(Path::to_owned);
     }
     Ok(Status {
         state: state(&opened, &events, (&counts, finished)),
@@ -137,9 +136,11 @@ fn state(
             }
         }
         CleanLevel::Store => {
-            let is_old = store_digest(path).is_ok_and(|now| now == folder.plan.store.digest);
-            let undone = events.iter().any(|event| matches!(event, Event::UndoFinished { .. }));
-            match (is_old, is_applied(events, path).unwrap_or(false)) {
+            let folders = StoreFolders::new(folder, events);
+            let is_old = folders.is_old().unwrap_or(false);
+            // An undo begins only where the rebuilt store is at its place.
+            let undone = events.iter().any(|event| matches!(event, Event::UndoStarted { .. }));
+            match (is_old, folders.is_rebuilt().unwrap_or(false)) {
                 (true, _) if undone => PlanState::Undone,
                 (true, _) => PlanState::Planned,
                 (false, true) => PlanState::Applied,

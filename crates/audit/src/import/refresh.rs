@@ -15,6 +15,7 @@ use super::plan::{Plan, PlannedSource, has_files, plan};
 use super::{ImportOptions, ImportProgress, Imported, LogField, SourceFormat, import_planned};
 use crate::digests::{StoreDigests, digests};
 use crate::error::Error;
+use crate::schema::ImportSource;
 use crate::store::{Draft, RememberedImport, Store};
 use crate::visits::Zone;
 
@@ -103,9 +104,7 @@ pub fn refresh(
     let store = Store::open(&options.store)?;
     let imports = store.manifest().imports.clone();
     if imports.is_empty() {
-        return Err(Error::Options(
-            "the store does not say what it was made of: import the sources again".to_owned(),
-        ));
+        return Err(not_remembered(&store, &options.store)?);
     }
     let mut done = Refreshed {
         imports: Vec::new(),
@@ -146,6 +145,19 @@ pub fn refresh(
         done.differences = Some(digests(&store)?.differences(&anew));
     }
     Ok(done)
+}
+
+/// The error of a store that does not say what can be imported again.
+fn not_remembered(store: &Store, path: &Path) -> Result<Error, Error> {
+    let sources = store.read::<ImportSource>()?;
+    let mut formats = sources.iter().filter_map(|source| SourceFormat::from_word(&source.format));
+    let database = formats.find(|format| format.is_database());
+    Ok(match database {
+        Some(format) => Error::FromDatabase { path: path.to_owned(), format: format.word() },
+        None => Error::Options(
+            "the store does not say what it was made of: import the sources again".to_owned(),
+        ),
+    })
 }
 
 /// Leaves only the files that are not as they were when they were read.

@@ -89,7 +89,7 @@ fn plan(args: &CleanPlanArgs, json: bool, talk: &Talk) -> Result<(), Failure> {
 /// What `--select` and `--spare` name.
 fn selection(args: &CleanPlanArgs, talk: &Talk) -> Result<Selection, Failure> {
     let mut selection = Selection { text: args.select.join(" "), ..Selection::default() };
-    selection.spare = args.spare.iter().filter_map(|word| Guard::from_word(word)).collect();
+    selection.spare = guards(&args.spare).into_iter().collect();
     let unknown = |word: &str| {
         Failure::bad_input(format!("`--select {word}` is unknown")).hint(
             "give `verdict=certain`, `verdict=likely`, `user-agent=TEXT` or \
@@ -136,10 +136,13 @@ fn verify(args: &CleanVerifyArgs, json: bool) -> Result<(), Failure> {
     let plan = status(&args.plan).map_err(|error| failure(&error))?.plan;
     let dsns = target_of(&plan, &args.database)?;
     let found = verify_postgres(&args.plan, &dsns, now_ms()).map_err(|error| failure(&error))?;
+    let stops = found.expect_guards(&guards(&args.allow)).map_err(|error| failure(&error));
     if json {
-        return put_json(&text::verified_json(&found));
+        put_json(&text::verified_json(&found))?;
+        return stops.map_err(Failure::told);
     }
-    put(&text::verified(&found))
+    put(&text::verified(&found))?;
+    stops
 }
 
 /// The plan, if the words of `--confirm` name it; none when only what would be done is to be shown.
@@ -161,8 +164,9 @@ fn level_of(plan: &Plan) -> CleanLevel {
     plan.level.parse().unwrap_or_default()
 }
 
-fn allowed(consent: &ConsentArgs) -> Vec<Guard> {
-    consent.allow.iter().filter_map(|word| Guard::from_word(word)).collect()
+/// The guards of `--allow`.
+fn guards(words: &[String]) -> Vec<Guard> {
+    words.iter().filter_map(|word| Guard::from_word(word)).collect()
 }
 
 fn apply(args: &CleanApplyArgs, json: bool) -> Result<(), Failure> {
@@ -170,7 +174,7 @@ fn apply(args: &CleanApplyArgs, json: bool) -> Result<(), Failure> {
         return dry(&args.plan, text::next_step, json);
     };
     let limits = limits(args.consent.memory);
-    let allowed = allowed(&args.consent);
+    let allowed = guards(&args.consent.allow);
     let outcome = match level_of(&plan) {
         CleanLevel::Label => apply_labels(&args.plan, (&allowed, now_ms()), limits),
         CleanLevel::Store => apply_rebuild(&args.plan, &allowed, now_ms(), limits),
@@ -231,7 +235,7 @@ fn undo(args: &CleanUndoArgs, json: bool) -> Result<(), Failure> {
         CleanLevel::Store => undo_rebuild(&args.plan, now_ms(), limits),
         CleanLevel::Source => {
             let dsns = target_of(&plan, &args.database)?;
-            let allowed = allowed(&args.consent);
+            let allowed = guards(&args.consent.allow);
             let options = options(&dsns, &allowed, &args.consent);
             let stop = stop_flag()?;
             let done = undo_postgres(&args.plan, &options, args.only_batch, &stop);

@@ -160,7 +160,7 @@ pub(super) fn status(status: &Status) -> String {
     }
     if let Some(left) = &status.left_over {
         text.push_str(&format!(
-            "A run that was killed left `{}`: `apply` goes on, `undo` removes it\n",
+            "A run that was killed left `{}`. Nothing needs it: `apply` and `undo` delete it\n",
             left.display()
         ));
     }

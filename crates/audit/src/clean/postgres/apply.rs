@@ -78,6 +78,7 @@ pub fn apply_postgres(
     let folder = PlanFolder::open(plan)?;
     let mut sessions = open_target(&folder, options.dsns)?;
     let _lease = folder.lock()?;
+    sessions.iter_mut().try_for_each(Session::expect_delete_rights)?;
     sessions.iter_mut().try_for_each(Session::lease)?;
     let mut journal = Journal::open(plan)?;
     if journal.undo_began() {
@@ -181,6 +182,24 @@ pub(super) fn rows_digest(rows: &mut [&str]) -> String {
     digest(text.as_bytes())
 }
 
+/// Why no batch may begin at a minute of the day (UTC); none when one may.
+fn outside_window((from, to): (u32, u32), minute: u32, began: bool) -> Option<String> {
+    let inside =
+        if from <= to { (from..to).contains(&minute) } else { minute >= from || minute < to };
+    let clock = |minute: u32| format!("{:02}:{:02} UTC", minute / 60, minute % 60);
+    match (inside, began) {
+        (true, _) => None,
+        (false, true) => {
+            Some(format!("the window of `--window` is over; it begins again at {}", clock(from)))
+        }
+        (false, false) => Some(format!(
+            "it is {}, and the window of `--window` begins at {}",
+            clock(minute),
+            clock(from)
+        )),
+    }
+}
+
 struct Run<'a> {
     folder: &'a PlanFolder,
     journal: Journal,
@@ -206,8 +225,8 @@ impl Run<'_> {
             };
             let begun = if is_stopped(stop) {
                 Err(ended("interrupted", true))
-            } else if !self.in_window() {
-                Err(ended("the window of `--window` is over", false))
+            } else if let Some(why) = self.outside_window(new) {
+                Err(ended(&why, false))
             } else {
                 self.batch(batch).map_err(|error| match error {
                     CleanError::Target { why, doing, server } => ended(
@@ -229,12 +248,10 @@ impl Run<'_> {
         Ok(new)
     }
 
-    /// True when a batch may begin now.
-    fn in_window(&self) -> bool {
-        let Some((from, to)) = self.options.window else { return true };
+    /// Why no batch may begin now; none when one may. This run did `new` batches.
+    fn outside_window(&self, new: u64) -> Option<String> {
         let minute = (self.options.now)().rem_euclid(DAY_MS) / MINUTE_MS;
-        let (from, to) = (i64::from(from), i64::from(to));
-        if from <= to { (from..to).contains(&minute) } else { minute >= from || minute < to }
+        outside_window(self.options.window?, u32::try_from(minute).unwrap_or(0), new > 0)
     }
 
     /// Waits until no more rows than allowed were deleted in each second of this run.
@@ -371,5 +388,23 @@ impl Run<'_> {
             });
         }
         Ok(applied)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_that_has_not_begun_is_not_over() {
+        let (night, evening) = ((60, 120), (23 * 60, 60));
+        let at = |hour: u32, minute: u32| hour * 60 + minute;
+        let why = outside_window(night, at(23, 41), false).unwrap();
+        assert_eq!(why, "it is 23:41 UTC, and the window of `--window` begins at 01:00 UTC");
+        let why = outside_window(night, at(2, 0), true).unwrap();
+        assert_eq!(why, "the window of `--window` is over; it begins again at 01:00 UTC");
+        assert_eq!(outside_window(night, at(1, 59), false), None);
+        assert_eq!(outside_window(evening, at(0, 59), true), None);
+        assert!(outside_window(evening, at(1, 0), true).is_some());
     }
 }

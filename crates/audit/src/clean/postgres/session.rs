@@ -218,22 +218,41 @@ impl Session {
         })
     }
 
-    /// Refuses a role that may not do this to all tables.
-    pub(crate) fn expect_right(&mut self, right: &str) -> Result<(), CleanError> {
+    /// Refuses a role that may not do this to all tables; names all where it may not.
+    fn expect_right(&mut self, right: &'static str) -> Result<(), CleanError> {
+        // `SELECT .. FOR UPDATE` is satisfied by the right on any column.
+        let asks = match right {
+            "UPDATE" => "has_any_column_privilege",
+            _ => "has_table_privilege",
+        };
         let tables: Vec<String> = self.tables.values().map(SourceTable::full).collect();
+        let (mut missing, mut role) = (Vec::new(), String::new());
         for table in tables {
             let name = table.replace('\'', "''");
-            let sql = format!("SELECT has_table_privilege('{name}'::regclass, '{right}')");
+            let sql =
+                format!("SELECT {asks}('{name}'::regclass, '{right}'), quote_ident(current_user)");
             let rows = self.rows("inspect", &sql)?;
-            if rows.first().is_some_and(|row| !row.get::<_, bool>(0)) {
-                return Err(CleanError::Target {
-                    doing: "change rows at".to_owned(),
-                    server: self.server.clone(),
-                    why: format!("the role has no {right} right on {table}"),
-                });
+            if let Some(row) = rows.first().filter(|row| !row.get::<_, bool>(0)) {
+                role = row.get(1);
+                missing.push(table);
             }
         }
-        Ok(())
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let (server, tables) = (self.server.clone(), missing.join(", "));
+        Err(CleanError::Right { server, role, right, tables })
+    }
+
+    /// Refuses a role that may not delete rows, or not lock them before.
+    pub(crate) fn expect_delete_rights(&mut self) -> Result<(), CleanError> {
+        self.expect_right("DELETE")?;
+        self.expect_right("UPDATE")
+    }
+
+    /// Refuses a role that may not put rows back.
+    pub(crate) fn expect_insert_right(&mut self) -> Result<(), CleanError> {
+        self.expect_right("INSERT")
     }
 
     /// The guard on what a delete would change besides.

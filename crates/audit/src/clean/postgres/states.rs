@@ -8,7 +8,7 @@ use super::super::error::CleanError;
 use super::super::folder::PlanFolder;
 use super::super::guard::{Guard, GuardResult};
 use super::super::keys::PlanKey;
-use super::super::make::age;
+use super::super::make::{age, refuse};
 use super::super::plan::{CleanLevel, PlanTarget};
 use super::super::select::{OtherRows, Selected};
 use super::session::Session;
@@ -140,6 +140,16 @@ pub struct Verified {
     pub guards: Vec<GuardResult>,
 }
 
+impl Verified {
+    /// Refuses what `apply` would refuse: guards that fail and are not overridden.
+    ///
+    /// # Errors
+    /// When there are any.
+    pub fn expect_guards(&self, allowed: &[Guard]) -> Result<(), CleanError> {
+        refuse(self.guards.clone(), allowed)
+    }
+}
+
 /// Compares a plan with the source; nothing is changed.
 ///
 /// # Errors
@@ -148,7 +158,7 @@ pub fn verify_postgres(plan: &Path, dsns: &[Dsn], now_ms: i64) -> Result<Verifie
     let folder = PlanFolder::open(plan)?;
     let mut sessions = open_target(&folder, dsns)?;
     sessions.iter_mut().try_for_each(Session::read_only)?;
-    sessions.iter_mut().try_for_each(|session| session.expect_right("DELETE"))?;
+    sessions.iter_mut().try_for_each(Session::expect_delete_rights)?;
     let mut found =
         Verified { guards: target_guards(&folder, &mut sessions, now_ms)?, ..Verified::default() };
     for batch in batches_of(&folder)? {

@@ -53,6 +53,7 @@ pub fn undo_postgres(
     let folder = PlanFolder::open(plan)?;
     let mut sessions = open_target(&folder, options.dsns)?;
     let _lease = folder.lock()?;
+    sessions.iter_mut().try_for_each(Session::expect_insert_right)?;
     sessions.iter_mut().try_for_each(Session::lease)?;
     let mut journal = Journal::open(plan)?;
     check(&folder, &mut sessions, options.allowed)?;
@@ -87,11 +88,27 @@ pub fn undo_postgres(
                 asked: true,
             });
         }
-        undo.batch(batch, archive.as_ref())?;
+        let done = undo.batch(batch, archive.as_ref());
+        done.map_err(|error| stopped(error, &undo.journal, *number))?;
     }
     undo.undone.left = left;
     undo.journal.append(Event::UndoFinished { at_ms: (options.now)() })?;
     Ok(undo.undone)
+}
+
+/// The error of an undo that stopped at a batch, with how far all batches are.
+fn stopped(error: CleanError, journal: &Journal, failed: u64) -> CleanError {
+    let states = journal.batches();
+    let all = |wanted: fn(&BatchState) -> bool| -> Vec<u64> {
+        let found = states.iter().rev().filter(|(_, state)| wanted(state));
+        found.map(|(number, _)| *number).collect()
+    };
+    let put_back = all(|state| matches!(state, BatchState::Undone));
+    // A batch whose commit failed is in neither: the next run asks the database how it ended.
+    let mut left = all(|state| matches!(state, BatchState::Committed { .. }));
+    // The one that failed is first: the others are those that `--only-batch` may name.
+    left.sort_by_key(|number| *number != failed);
+    CleanError::Undo { error: Box::new(error), put_back, left }
 }
 
 fn check(

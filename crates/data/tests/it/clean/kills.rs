@@ -1,7 +1,10 @@
 //! A clean-up that is killed at random points goes on where it was, in both directions.
 
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use super::Site;
 use super::server::digests;
 use super::source::Lab;
 
@@ -17,10 +20,8 @@ impl Random {
 }
 
 /// Runs a command and kills it at a random point of this time. True if it ended before.
-fn killed(lab: &Lab, action: &str, whole: Duration, random: &mut Random) -> bool {
-    let mut child = lab
-        .site
-        .command(&lab.arguments(action, &[]))
+fn killed(mut command: Command, whole: Duration, random: &mut Random) -> bool {
+    let mut child = command
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .spawn()
@@ -58,7 +59,8 @@ fn kill(test: &str, kills: u32) {
         for (at, action) in ["apply", "undo"].iter().enumerate() {
             // A few kills of one run: each goes on from the last.
             for _ in 0..3 {
-                if killed(&lab, action, times[at], &mut random) {
+                let command = lab.site.command(&lab.arguments(action, &[]));
+                if killed(command, times[at], &mut random) {
                     break;
                 }
                 count[at] += 1;
@@ -87,4 +89,53 @@ fn a_killed_clean_up_goes_on_in_both_directions() {
 #[ignore = "50 kills in each direction: `make accuracy`"]
 fn fifty_kills_in_each_direction_lose_nothing() {
     kill("clean kills", 50);
+}
+
+/// The store and the old one beside it are whole, and `status` says which is where. The state.
+fn whole(site: &Site, old: &[u8]) -> String {
+    let list = |folder: &PathBuf| std::fs::read(folder.join("store.json")).unwrap();
+    site.ok(&["impact", "store"]);
+    let status = site.json(&["clean", "status", "plan"]);
+    let state = status["state"].as_str().unwrap();
+    if list(&site.path("store")) == old {
+        assert!(["planned", "undone"].contains(&state) && status["kept"].is_null(), "{status}");
+    } else {
+        assert_eq!(state, "applied", "{status}");
+        assert_eq!(list(&PathBuf::from(status["kept"].as_str().unwrap())), old, "{status}");
+    }
+    state.to_owned()
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test takes the time of a command")]
+fn a_rebuild_that_is_killed_leaves_whole_stores_and_goes_on() {
+    let site = Site::new(2000);
+    let confirm = site.plan("plan", &["--level", "store"]);
+    let old = std::fs::read(site.path("store/store.json")).unwrap();
+    let arguments = |action: &'static str| {
+        let head = ["clean", action, "plan", "--execute", "--confirm", confirm.as_str()];
+        [&head[..], &["--allow", "share-of-day"]].concat()
+    };
+    // How long a run takes by itself.
+    let times = ["apply", "undo"].map(|action| {
+        let began = Instant::now();
+        site.ok(&arguments(action));
+        began.elapsed()
+    });
+    let mut random = Random(13);
+    for _ in 0..8 {
+        for (at, (action, state)) in
+            [("apply", "applied"), ("undo", "undone")].into_iter().enumerate()
+        {
+            for _ in 0..2 {
+                killed(site.command(&arguments(action)), times[at], &mut random);
+                whole(&site, &old);
+            }
+            site.json(&arguments(action));
+            assert_eq!(whole(&site, &old), state);
+        }
+        let beside =
+            ["new", "swap", "before", "deleted"].map(|what| format!("store.{what}-{confirm}"));
+        assert!(beside.iter().all(|name| !site.path(name).exists()), "{beside:?}");
+    }
 }

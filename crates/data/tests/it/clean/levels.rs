@@ -124,6 +124,34 @@ fn a_store_is_rebuilt_without_the_rows_and_put_back() {
     assert!(failed(&late).1.contains("its store was changed after it was rebuilt"), "{late:?}");
 }
 
+/// A contact that loses all its interactions leaves as they do.
+#[test]
+fn the_guard_of_known_contacts_counts_them_and_their_interactions() {
+    let site = Site::new(2000);
+    let plan = |name: &str, more: &[&str]| {
+        let plan = ["clean", "plan", "store", "--select", "user-agent=chrome", "--level", "store"];
+        site.json(&[&plan[..], &["-o", name], more].concat())["plan"].clone()
+    };
+    let (all, spared) = (plan("all", &[]), plan("spared", &["--spare", "known-contact"]));
+    let less = |what: &str| {
+        let count = |plan: &Value| plan["counts"][what].as_u64().unwrap();
+        count(&all) - count(&spared)
+    };
+    let (interactions, contacts) = (less("interactions"), less("contacts"));
+    assert!(interactions > 1 && contacts > 1, "{all}");
+    let why = |plan: &Value| {
+        let guards = plan["guards"].as_array().unwrap();
+        let guard = guards.iter().find(|guard| guard["guard"] == "known-contact").unwrap();
+        guard["why"].as_str().unwrap().to_owned()
+    };
+    let expected = format!(
+        "{} selected rows of contacts known by name: {interactions} interactions and {contacts} contacts",
+        interactions + contacts
+    );
+    assert_eq!(why(&all), expected);
+    assert_eq!(why(&spared), "0 selected rows of contacts known by name");
+}
+
 #[test]
 fn an_edited_plan_is_refused_whichever_file_was_edited() {
     let site = Site::new(500);

@@ -64,7 +64,8 @@ fn rows_leave_the_database_and_come_back_byte_for_byte() {
     let Some(mut lab) = Lab::new("clean source", 2000) else { return };
     let before = digests(&mut lab.client);
     let plan = lab.site.json(&["clean", "show", "plan"]);
-    let verified = lab.site.json(&["clean", "verify", "plan", "--against", &lab.dsn]);
+    let verify = ["clean", "verify", "plan", "--against", &lab.dsn];
+    let verified = lab.site.json(&[&verify[..], &CALM].concat());
     let counts = &plan["plan"]["counts"];
     let keys = counts["interactions"].as_u64().unwrap() + counts["contacts"].as_u64().unwrap();
     assert_eq!(verified["same"], keys, "{verified}");
@@ -231,6 +232,15 @@ fn every_guard_stops_what_it_is_for_and_can_be_overridden() {
         .batch_execute("CREATE TABLE xdb_collection.orders (i uuid REFERENCES xdb_collection.\"Interactions\" ON DELETE CASCADE)")
         .unwrap();
     stops(&lab.site.run(&lab.arguments("apply", &[])), "side-effects");
+    // A dry run ends as `apply` does, and still says what it found.
+    let verify = ["clean", "verify", "plan", "--against", &dsn];
+    let verify = [&verify[..], &CALM].concat();
+    stops(&lab.site.run(&verify), "side-effects");
+    let told = lab.site.run(&[&verify[..], &["--json"]].concat());
+    let document: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert!(document["same"].as_u64().unwrap() > 0, "{document}");
+    assert_eq!(failed(&told).0, Some(3));
+    lab.site.ok(&[&verify[..], &["--allow", "side-effects"]].concat());
     lab.client.batch_execute("DROP TABLE xdb_collection.orders").unwrap();
     let copy = lab.server.xdb("copy", &lab.site.shards());
     drop(copy);
@@ -291,6 +301,13 @@ fn a_held_lock_stops_the_batches_and_a_damaged_archive_stops_everything() {
             assert_eq!(digests(&mut lab.client), now);
         }
     }
+    // An undo of everything comes to it last, and says how far it came.
+    let (code, text) = failed(&lab.site.run(&lab.arguments("undo", &[])));
+    assert!(code == Some(3) && text.contains("Put back: batch"), "{text}");
+    assert!(text.contains("Still deleted: batch 1\n"), "{text}");
+    assert!(text.contains("restore the file") && !text.contains("--only-batch"), "{text}");
+    let status = lab.site.json(&["clean", "status", "plan"]);
+    assert_eq!(status["batches"]["deleted"], 1, "{status}");
     std::fs::write(&archive, &whole).unwrap();
     lab.site.json(&lab.arguments("undo", &[]));
     assert_eq!(digests(&mut lab.client), before);
@@ -370,4 +387,35 @@ fn a_role_that_may_not_delete_is_named() {
     let dsn = lab.dsn.replace("user=culprit", "user=reader");
     let (code, text) = failed(&lab.site.run(&["clean", "verify", "plan", "--against", &dsn]));
     assert!(code == Some(3) && text.contains("no DELETE right"), "{text}");
+}
+
+#[test]
+fn a_role_that_may_not_lock_rows_is_named_before_anything_is_done() {
+    let Some(mut lab) = Lab::new("clean locks", 500) else { return };
+    let before = digests(&mut lab.client);
+    lab.client
+        .batch_execute(
+            "CREATE ROLE cleaner LOGIN; GRANT USAGE ON SCHEMA xdb_collection TO cleaner; \
+             GRANT SELECT, INSERT, DELETE ON ALL TABLES IN SCHEMA xdb_collection TO cleaner",
+        )
+        .unwrap();
+    lab.dsn = lab.dsn.replace("user=culprit", "user=cleaner");
+    // It may see less of the server than the role that made the plan.
+    let more = ["--allow", "other-target"];
+    let verify = ["clean", "verify", "plan", "--against", &lab.dsn];
+    let verify = [&verify[..], &CALM, &more].concat();
+    for arguments in [verify.clone(), lab.arguments("apply", &more)] {
+        let (code, text) = failed(&lab.site.run(&arguments));
+        assert!(code == Some(3) && text.contains("no UPDATE right"), "{text}");
+        assert!(text.contains("GRANT UPDATE ON") && text.contains("TO cleaner"), "{text}");
+    }
+    let status = lab.site.json(&["clean", "status", "plan"]);
+    assert_eq!(status["state"], "planned", "{status}");
+    lab.client
+        .batch_execute("GRANT UPDATE ON ALL TABLES IN SCHEMA xdb_collection TO cleaner")
+        .unwrap();
+    lab.site.ok(&verify);
+    lab.site.ok(&lab.arguments("apply", &more));
+    lab.site.ok(&lab.arguments("undo", &more));
+    assert_eq!(digests(&mut lab.client), before);
 }

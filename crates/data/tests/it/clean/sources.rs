@@ -8,8 +8,8 @@ use culprit_audit::schema::{
 use culprit_model::Row;
 use culprit_testkit::{stderr, stdout};
 
-use super::Site;
 use super::server::Server;
+use super::{Site, failed};
 
 fn same<R: Row + PartialEq + std::fmt::Debug>(one: &Store, other: &Store) {
     let (one, other) = (one.read::<R>().unwrap(), other.read::<R>().unwrap());
@@ -48,6 +48,9 @@ fn a_database_gives_the_store_that_its_export_gives() {
     let again =
         site.json(&["import", "--from", "xdb-postgres", &dsns[0], &dsns[1], "-o", "copied"]);
     assert_eq!(again["changed"], false, "{again}");
+    let (code, text) = failed(&site.run(&["refresh", "copied"]));
+    assert!(code == Some(2) && text.contains("was made from a database"), "{text}");
+    assert!(text.contains("--from xdb-postgres") && text.contains("--changed-only"), "{text}");
 }
 
 #[test]
