@@ -278,7 +278,7 @@ def run(options, folder):
     """Makes the sample where there is none, and measures."""
     sample = os.path.join(folder, "sample")
     if not os.path.exists(os.path.join(sample, "truth.json")):
-        make = ["audit", "sample", "--quiet", "-o", sample, "--interactions", str(options.interactions)]
+        make = ["audit", "sample", "--force", "--quiet", "-o", sample, "--interactions", str(options.interactions)]
         measured([options.program, *make])
     raw = os.path.join(sample, "xdb-json")
     sources = {"xdb-json": raw, "accesslog": os.path.join(sample, "access.log")}

@@ -41,6 +41,14 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// A file of the store's list is not there as it was written.
+    #[error("the store `{}` is damaged: {why}", path.display())]
+    Incomplete {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with the file.
+        why: String,
+    },
     /// The bytes of a file are not those that were written.
     #[error("cannot read `{}`: it is damaged: its bytes are not those that were written", path.display())]
     Damaged {
@@ -110,6 +118,8 @@ pub enum Error {
         reason: String,
         /// True when no row at all may be rejected.
         strict: bool,
+        /// True when fields of the format may have other names than the known ones.
+        named_fields: bool,
     },
     /// Interrupted; the old store is whole.
     #[error("interrupted: the store is as it was before")]
@@ -151,12 +161,23 @@ impl Error {
             Self::Occupied { .. } => {
                 vec!["name a new or empty folder, or the folder of a store".to_owned()]
             }
-            Self::TooManyRejects { strict: false, .. } => vec![
-                "check that `--from` of the import names the format of this source".to_owned(),
-                "`--tolerance SHARE` allows more".to_owned(),
+            Self::Incomplete { .. } => vec![
+                "put the file back from a backup, or import its sources into a new folder"
+                    .to_owned(),
             ],
-            Self::TooManyRejects { strict: true, .. } => {
-                vec!["leave out `--strict` to keep the other rows".to_owned()]
+            Self::TooManyRejects { strict, named_fields, .. } => {
+                let mut hints = match strict {
+                    true => vec!["leave out `--strict` to keep the other rows".to_owned()],
+                    false => vec![
+                        "check that `--from` of the import names the format of this source"
+                            .to_owned(),
+                        "`--tolerance SHARE` allows more".to_owned(),
+                    ],
+                };
+                let fields = "if a field has a name of your own, give it with `--field MEANING=NAME`, \
+                              such as `--field address=client`";
+                hints.extend(named_fields.then(|| fields.to_owned()));
+                hints
             }
             Self::Shards { .. } => vec![
                 "leave out `--shards` to import more of the same source".to_owned(),

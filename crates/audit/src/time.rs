@@ -28,6 +28,12 @@ pub(crate) fn days(date: Date) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
+/// Days from 1970-01-01 to a date; none when the calendar has no such date, such as 2026-02-31.
+pub(crate) fn checked_days(wanted: Date) -> Option<i64> {
+    let found = (1..=12).contains(&wanted.month).then(|| days(wanted))?;
+    (date(found) == wanted).then_some(found)
+}
+
 /// The date of a day.
 pub(crate) fn date(days: i64) -> Date {
     let shifted = days + 719_468;
@@ -75,6 +81,24 @@ mod tests {
         }
         assert_eq!(days(Date { year: 1970, month: 1, day: 1 }), 0);
         assert_eq!(days(Date { year: 2000, month: 3, day: 1 }), 11_017);
+    }
+
+    #[test]
+    fn a_date_that_the_calendar_does_not_have_is_none() {
+        let found = |year, month, day| checked_days(Date { year, month, day });
+        assert_eq!(found(1970, 1, 2), Some(1));
+        assert!(found(2024, 2, 29).is_some() && found(2000, 2, 29).is_some());
+        for (year, month, day) in [
+            (2026, 2, 31),
+            (2025, 2, 29),
+            (1900, 2, 29),
+            (2026, 4, 31),
+            (2026, 1, 0),
+            (2026, 0, 1),
+            (2026, 13, 1),
+        ] {
+            assert_eq!(found(year, month, day), None, "{year}-{month}-{day}");
+        }
     }
 
     #[test]

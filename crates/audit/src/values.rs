@@ -1,6 +1,6 @@
 //! Values as sources write them: GUIDs, points in time, lengths of time.
 
-use crate::time::{DAY_MS, Date, days};
+use crate::time::{DAY_MS, Date, checked_days};
 
 /// What a byte is as a hexadecimal digit; all bits for one that is none.
 const DIGITS: [u8; 256] = {
@@ -55,11 +55,7 @@ pub(crate) fn time(text: &[u8]) -> Option<(i64, bool)> {
     if text.get(4) != Some(&b'-') || text.get(7) != Some(&b'-') {
         return None;
     }
-    let date = days(Date { year, month, day });
-    if !(1..=12).contains(&month) || crate::time::date(date) != (Date { year, month, day }) {
-        return None;
-    }
-    let mut ms = date * DAY_MS;
+    let mut ms = checked_days(Date { year, month, day })? * DAY_MS;
     if text.len() == 10 {
         return Some((ms, false));
     }

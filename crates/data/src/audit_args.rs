@@ -133,6 +133,9 @@ pub(crate) struct AuditSampleArgs {
     /// Folder to write to. It is made if it does not exist
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: PathBuf,
+    /// Write also to a folder that is not empty. Files of an earlier sample are replaced
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Visits to make up
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) interactions: u64,

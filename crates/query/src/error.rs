@@ -151,6 +151,14 @@ pub enum Error {
         /// True when the question is wrong, not the engine.
         is_input: bool,
     },
+    /// Something is not installed where the engine runs.
+    #[error("the engine at {address} lacks something that it needs: {why}")]
+    EngineLacks {
+        /// Where.
+        address: String,
+        /// What it said.
+        why: String,
+    },
     /// The engine cannot read the files of a table.
     #[error("the engine at {address} cannot read the table `{table}`: {why}")]
     EngineTable {
@@ -260,6 +268,10 @@ impl Error {
                 Some("give the port of Spark Connect, by default 15002".into()),
                 Some("a server with TLS needs `/;use_ssl=true` at the end of the address".into()),
             ],
+            Self::EngineLacks { .. } => vec![
+                Some("install it where the engine runs, then start the engine again".into()),
+                Some("Sail needs both packages of `pip install pysail pyspark-client`".into()),
+            ],
             Self::EngineTable { .. } => vec![Some(
                 "give `--engine-path` the folder as the engine sees it, such as s3a://bucket/store"
                     .into(),
@@ -298,6 +310,7 @@ impl Error {
             | Self::Unreachable { .. }
             | Self::EngineRefused { .. }
             | Self::NoSparkConnect { .. }
+            | Self::EngineLacks { .. }
             | Self::EngineTable { .. }
             | Self::Differs { .. } => true,
             _ => false,

@@ -243,6 +243,8 @@ pub(crate) struct Batch {
     /// Times that a local clock never showed, and those that it showed twice.
     pub(crate) times_skipped: u64,
     pub(crate) times_repeated: u64,
+    /// Times that name no offset.
+    pub(crate) times_local: u64,
     pub(crate) agents: Words,
     pub(crate) paths: Words,
     pub(crate) addresses: Words,
@@ -297,6 +299,7 @@ impl Batch {
             without_visit: self.without_visit,
             times_skipped: self.times_skipped,
             times_repeated: self.times_repeated,
+            times_local: self.times_local,
             ..Self::default()
         }
     }

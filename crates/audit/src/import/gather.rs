@@ -47,6 +47,8 @@ pub(crate) struct Gatherer {
     /// Key of the first of the sources.
     first_source: u32,
     pub(crate) counts: Counts,
+    /// Times that name no offset.
+    pub(crate) times_local: u64,
 }
 
 impl Gatherer {
@@ -78,6 +80,7 @@ impl Gatherer {
             sources,
             first_source: u32::try_from(known.len()).unwrap_or(u32::MAX),
             counts: Counts::default(),
+            times_local: 0,
         })
     }
 
@@ -149,6 +152,7 @@ impl Gatherer {
         self.counts.without_visit += batch.without_visit;
         self.counts.times_skipped += batch.times_skipped;
         self.counts.times_repeated += batch.times_repeated;
+        self.times_local += batch.times_local;
     }
 
     /// Counts a row that could not be read, of a source that had `base` rows before its batch.

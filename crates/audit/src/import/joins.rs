@@ -6,7 +6,7 @@ use culprit_model::Label as _;
 use super::address::AddressHasher;
 use super::batch::{Batch, Reject};
 use super::events::{HitVisits, MatomoJoin};
-use super::logs::{FieldSet, LogField, Sessions};
+use super::logs::{FieldSet, LogField, Sessions, UnusualClients};
 use super::plan::{PlannedSource, ReadRows};
 
 /// What was read and is no row of the store yet.
@@ -50,6 +50,11 @@ impl Joins {
             ));
         }
         warnings
+    }
+
+    /// Sources whose addresses are hardly those of clients; after [`Joins::finish`].
+    pub(super) fn unusual_clients(&self) -> &[UnusualClients] {
+        self.sessions.unusual_clients()
     }
 
     /// Takes the next chunk, of a source that had `rows` rows before it. What of it is known already:

@@ -39,25 +39,23 @@ mod sqlserver;
 mod values;
 mod visit_rows;
 mod visits;
+mod warnings;
 mod xdb;
 mod zone;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-
-use culprit_model::counted;
 
 use self::address::AddressHasher;
 use self::counts::SourceState;
-use self::duplicates::FileCopy;
 use self::gather::Gatherer;
 use self::geoip::GeoIp;
 use self::joins::Joins;
 use self::plan::{Plan, PlannedSource};
 use self::run::Progress;
+use self::warnings::all_warnings;
 use crate::error::Error;
 use crate::rollups::write_rollups;
-use crate::schema::ImportSource;
 use crate::store::{Draft, Manifest, Resume, Store};
 use crate::visits::Zone;
 
@@ -166,7 +164,12 @@ fn import_planned(
         let fits = |list: &Manifest| {
             let resume = list.resume.as_ref();
             resume.is_some_and(|resume| resume.plan == identity && resume.base == base)
+                && missing_file(&options.store, list).is_none()
         };
+        let missing = stored.as_ref().and_then(|stored| missing_file(&options.store, stored));
+        if let Some(why) = missing {
+            return Err(Error::Incomplete { path: options.store.clone(), why });
+        }
         let mut next = match suspended.filter(fits) {
             Some(suspended) => suspended,
             None => stored.clone().unwrap_or_else(|| Manifest::new(plan.shards)),
@@ -197,6 +200,11 @@ fn import_planned(
             Err(error)
         }
     }
+}
+
+/// What is wrong with the first file of a list that is not there as it was written.
+fn missing_file(folder: &Path, list: &Manifest) -> Option<String> {
+    Store::from_manifest(folder, list.clone()).missing_file()
 }
 
 enum Ended {
@@ -331,90 +339,9 @@ fn finish_joins(
     gatherer.sources.iter().try_for_each(|source| check_rejects(options, source))
 }
 
-/// What the reader of the store must know, of rows and of sources.
-fn all_warnings(
-    (options, plan): (&ImportOptions, &Plan),
-    (gatherer, joins): (&Gatherer, &Joins),
-    store: &Store,
-) -> Result<Vec<String>, Error> {
-    let mut warnings = warnings(options, &gatherer.counts);
-    warnings.extend(joins.warnings(&options.fields));
-    if plan.format.is_joined() {
-        warnings.extend(gatherer.sources.iter().filter_map(nothing_read));
-    }
-    warnings.extend(two_measures(store, plan.format, &gatherer.counts)?);
-    warnings.extend(plan.copies.iter().map(FileCopy::warning));
-    Ok(warnings)
-}
-
-/// What the reader of the store must know of rows.
-fn warnings(options: &ImportOptions, counts: &Counts) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if let Some(zone @ Zone::Fixed(_)) = options.zone {
-        warnings.push(format!(
-            "{} is a fixed shift: where clocks change, times are an hour off for half of the year. \
-             Give a zone such as Europe/Kyiv",
-            zone.name()
-        ));
-    }
-    if counts.late > 0 {
-        warnings.push(format!(
-            "{} changed more than {} before the newest one of the store. An export that begins at the \
-             watermark would miss such rows; `culprit audit refresh --late HOURS` moves its beginning",
-            counted(counts.late, "row"),
-            counted(options.late_ms.max(0).cast_unsigned() / 3_600_000, "hour")
-        ));
-    }
-    if counts.times_skipped > 0 {
-        warnings.push(format!(
-            "{} in the hour that the clock left out, counted as an hour later",
-            counted(counts.times_skipped, "time")
-        ));
-    }
-    if counts.times_repeated > 0 {
-        warnings.push(format!(
-            "{} in the hour that the clock showed twice: the order of the lines decided, and without \
-             an order the first hour counts",
-            counted(counts.times_repeated, "time")
-        ));
-    }
-    warnings
-}
-
-/// That no line of a log is about a request. A table of an xDB that a store does not need is no error.
-fn nothing_read(source: &SourceState) -> Option<String> {
-    (source.rows > 0 && source.ignored == source.rows).then(|| {
-        format!(
-            "no row of `{}` is one that a store needs: check that `--from` names its format",
-            source.name
-        )
-    })
-}
-
-/// That two programs measured the visits of a store: what both saw counts twice.
-fn two_measures(
-    store: &Store,
-    format: SourceFormat,
-    counts: &Counts,
-) -> Result<Option<String>, Error> {
-    use culprit_model::Label as _;
-    if counts.interactions == 0 {
-        return Ok(None);
-    }
-    let sources = store.read::<ImportSource>()?;
-    let known = sources.iter().filter_map(|source| SourceFormat::from_word(&source.format));
-    let other = known.map(SourceFormat::family).find(|family| *family != format.family());
-    Ok(other.map(|other| {
-        format!(
-            "the store has visits of {other}, and now of {}: visits that both saw count twice. Use a \
-             store for each",
-            format.family()
-        )
-    }))
-}
-
 /// Whether a source has few enough rows that could not be read.
 fn check_rejects(options: &ImportOptions, source: &SourceState) -> Result<(), Error> {
+    use culprit_model::Label as _;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -433,5 +360,7 @@ fn check_rejects(options: &ImportOptions, source: &SourceState) -> Result<(), Er
         allowed,
         reason: format!("row {row}: {why}"),
         strict: options.strict,
+        named_fields: SourceFormat::from_word(source.format)
+            .is_some_and(SourceFormat::has_named_fields),
     })
 }

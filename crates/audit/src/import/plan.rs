@@ -106,12 +106,12 @@ impl SourceFormat {
     }
 
     /// True when times of the format may name no offset.
-    fn has_local_times(self) -> bool {
+    pub(super) fn has_local_times(self) -> bool {
         !self.is_joined() || matches!(self, Self::AccessLog | Self::JsonLog)
     }
 
     /// True when fields may have other names than the known ones.
-    fn has_named_fields(self) -> bool {
+    pub(super) fn has_named_fields(self) -> bool {
         matches!(self, Self::Iis | Self::CloudFront | Self::JsonLog)
     }
 }

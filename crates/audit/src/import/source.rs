@@ -59,7 +59,7 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>, Error> {
     }
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let head = reader.fill_buf().map_err(failed)?;
-    if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
+    if is_utf16(head) {
         let why = "it is UTF-16; export it in UTF-8 (`bcp -c -C 65001`), or convert it with \
                    `iconv -f UTF-16 -t UTF-8`";
         return Err(Error::Source { path: path.to_owned(), why: why.to_owned() });
@@ -77,6 +77,22 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>, Error> {
     // What was read goes first; the rest is read without a copy of it in between.
     let begun = reader.buffer().to_vec();
     Ok(Box::new(io::Cursor::new(begun).chain(reader.into_inner())))
+}
+
+/// Bytes of a text that show whether it is UTF-16.
+const UTF16_BYTES: usize = 32;
+
+/// True for a text in UTF-16: with its mark, or with a zero in every second byte only. Other texts of
+/// sources have single zeros at most: `bcp` writes one for an empty text.
+fn is_utf16(head: &[u8]) -> bool {
+    if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
+        return true;
+    }
+    let head = &head[..head.len().min(UTF16_BYTES)];
+    let (pairs, rest) = head.as_chunks::<2>();
+    let low_first = pairs.iter().all(|[low, high]| *low != 0 && *high == 0);
+    let high_first = pairs.iter().all(|[high, low]| *low != 0 && *high == 0);
+    pairs.len() > 3 && rest.is_empty() && (low_first || high_first)
 }
 
 /// The first bytes of a source, decompressed.
@@ -246,6 +262,24 @@ mod tests {
         assert_eq!(chunks.offset, text.len() as u64);
         assert_eq!(chunks.digest(), XxHash64::oneshot(0, text));
         all
+    }
+
+    #[test]
+    fn utf16_is_known_with_and_without_its_mark() {
+        let text = "22DEF722-A7FA-42A4\t\t1\n";
+        let low: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let high: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        for bytes in [&low, &high, &[&[0xff, 0xfe][..], &low].concat()] {
+            assert!(is_utf16(bytes));
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), bytes).unwrap();
+            let error = head(file.path()).unwrap_err().to_string();
+            assert!(error.contains("it is UTF-16"), "{error}");
+        }
+        // An empty text of `bcp` is a zero.
+        for bytes in [text.as_bytes(), b"", b"a\0b\0", b"a\t\0\t\0\tb\n", &[0; 64]] {
+            assert!(!is_utf16(bytes), "{bytes:?}");
+        }
     }
 
     /// An import that goes on where it was interrupted has the digest of the whole source.

@@ -121,6 +121,30 @@ fn a_place_of_the_source_goes_before_the_database_s() {
 }
 
 #[test]
+fn rows_that_are_in_the_store_before_get_no_place_and_the_import_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = options(folder.path(), &[cities()]);
+    let without = ImportOptions { geoip: Vec::new(), ..with.clone() };
+    assert!(run(&without).unwrap().warnings.is_empty());
+    let imported = run(&with).unwrap();
+    assert_eq!((imported.changed, imported.counts.located), (false, 0));
+    let warnings = imported.warnings;
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].contains("already in the store stay as they are (4 visits)"),
+        "{warnings:?}"
+    );
+    assert!(warnings[0].contains("a new store with `--geoip`"), "{warnings:?}");
+    // A store that was made with the database has the places.
+    let store = folder.path().join("located");
+    let with = ImportOptions { store, ..with };
+    for _ in 0..2 {
+        let imported = run(&with).unwrap();
+        assert!(imported.warnings.is_empty(), "{:?}", imported.warnings);
+    }
+}
+
+#[test]
 fn a_damaged_database_stops_the_import_before_anything_is_written() {
     let whole = cities();
     let marker = whole.windows(3).rposition(|three| three == b"\xab\xcd\xef").unwrap();

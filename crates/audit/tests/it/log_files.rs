@@ -4,11 +4,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use culprit_audit::schema::VisitTraffic;
+use culprit_audit::schema::{Address, RejectedRow, VisitTraffic};
 use culprit_audit::{
     Error, ImportOptions, LATE_MS, LogField, RefreshOptions, Refreshed, SourceFormat, Store,
     refresh,
 };
+
+use culprit_audit::visits::Zone;
 
 use crate::imports::{import_options, run};
 
@@ -142,4 +144,136 @@ fn a_store_with_visits_of_two_programs_and_a_log_without_requests_are_warned_of(
     assert!(warnings(&logs, SourceFormat::Iis, "iis.log").is_empty());
     let found = warnings(&folder.path().join("none"), SourceFormat::JsonLog, "ga4.ndjson");
     assert!(found.len() == 1 && found[0].starts_with("no row of `"), "{found:?}");
+}
+
+/// `vhost_combined` of Apache.
+#[test]
+fn a_log_with_the_virtual_host_first_has_the_addresses_of_its_clients() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain: String = (1..5).map(|visitor| line(visitor, "10:00:00")).collect();
+    let hosts: String =
+        plain.lines().map(|line| format!("www.site.example:443 {line}\n")).collect();
+    let addresses = |name: &str, text: &str| -> Vec<String> {
+        let path = file(folder.path(), name, text);
+        let store = folder.path().join(format!("store-of-{name}"));
+        run(&import_options(&store, SourceFormat::Auto, &[path])).unwrap();
+        let rows = Store::open(&store).unwrap().read::<Address>().unwrap();
+        rows.iter()
+            .filter_map(|row| row.text.as_ref())
+            .map(|text| text.as_str().to_owned())
+            .collect()
+    };
+    let found = addresses("hosts.log", &hosts);
+    assert_eq!(found, ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"]);
+    assert_eq!(found, addresses("plain.log", &plain));
+}
+
+#[test]
+fn addresses_that_are_none_and_days_that_never_were_are_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = line(1, "10:00:00");
+    let bad = [
+        good.replace("10.0.0.1", "unix:"),
+        good.replace("28/Nov/2026", "31/Feb/2026"),
+        good.replace("28/Nov/2026", "29/Feb/2025"),
+    ];
+    let path = file(folder.path(), "a.log", &(good + &bad.concat()));
+    let options = log_options(folder.path(), &[path]);
+    let imported = run(&ImportOptions { tolerance: 1.0, ..options }).unwrap();
+    assert_eq!((imported.counts.rejected, imported.counts.interactions), (3, 1));
+    let store = Store::open(folder.path().join("store")).unwrap();
+    let rejects = store.read::<RejectedRow>().unwrap();
+    let reasons: Vec<_> = rejects.iter().map(|row| row.reason.as_str()).collect();
+    assert_eq!(
+        reasons,
+        [
+            "the address is neither an IP address nor the name of a host",
+            "the time cannot be read",
+            "the time cannot be read",
+        ]
+    );
+}
+
+#[test]
+fn a_log_whose_lines_all_have_one_address_or_names_is_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let warnings = |name: &str, format, text: &str, key: Option<&str>| {
+        let path = file(folder.path(), name, text);
+        let options = import_options(&folder.path().join(format!("store-{name}")), format, &[path]);
+        let hash_ip = key.map(str::to_owned);
+        run(&ImportOptions { hash_ip, ..options }).unwrap().warnings
+    };
+    let proxy = line(1, "10:00:00").repeat(100);
+    let found = warnings("proxy", SourceFormat::AccessLog, &proxy, None);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("100 of 100 lines of `"), "{found:?}");
+    assert!(found[0].contains("have the same address, `10.0.0.1`: nearly all"), "{found:?}");
+    assert!(!found[0].contains("--field"), "its fields have no names: {found:?}");
+    // An address that must not be stored is not shown.
+    let found = warnings("hashed", SourceFormat::AccessLog, &proxy, Some("key"));
+    assert!(found.len() == 1 && !found[0].contains("10.0.0.1"), "{found:?}");
+    let object = "{\"time\":\"2026-05-01T10:00:00Z\",\"remote_addr\":\"10.0.0.1\",\"path\":\"/\",\"status\":200}\n";
+    let found = warnings("json", SourceFormat::JsonLog, &object.repeat(100), None);
+    assert!(found.len() == 1 && found[0].ends_with("`--field address=NAME`"), "{found:?}");
+    let names: String = (0..100)
+        .map(|n| line(1, "10:00:00").replace("10.0.0.1", &format!("client-{}.example", n % 9)))
+        .collect();
+    let found = warnings("names", SourceFormat::AccessLog, &names, None);
+    assert!(found.len() == 1 && found[0].contains("such as `client-0.example`"), "{found:?}");
+    let few = line(1, "10:00:00").repeat(99);
+    assert!(warnings("few", SourceFormat::AccessLog, &few, None).is_empty());
+}
+
+#[test]
+fn fields_with_unknown_names_are_said_to_need_the_option() {
+    let folder = tempfile::tempdir().unwrap();
+    let import = |text: &str, fields: &[(LogField, &str)]| {
+        let path = file(folder.path(), "a.json", &text.repeat(3));
+        let options = import_options(&folder.path().join("store"), SourceFormat::JsonLog, &[path]);
+        let fields = fields.iter().map(|(field, name)| (*field, (*name).to_owned())).collect();
+        run(&ImportOptions { fields, ..options })
+    };
+    let foreign = "{\"when\":\"2026-05-01T10:00:00Z\",\"client\":\"10.0.0.1\",\"target\":\"/\",\"code\":200}\n";
+    let imported = import(foreign, &[]).unwrap();
+    assert_eq!((imported.changed, imported.counts.ignored), (false, 3));
+    assert!(imported.warnings[0].contains("`--field address=NAME`"), "{:?}", imported.warnings);
+    let error = import(foreign, &[(LogField::Path, "target")]).unwrap_err();
+    assert!(error.to_string().ends_with("no field is known as the client's address"), "{error}");
+    assert!(error.hints().iter().any(|hint| hint.contains("`--field MEANING=NAME`")), "{error}");
+    // A field that is there and cannot be read needs no other name.
+    let damaged = "{\"time\":\"2026-02-31T10:00:00\",\"remote_addr\":\"10.0.0.1\",\"path\":\"/\",\"status\":200}\n";
+    let error = import(damaged, &[]).unwrap_err();
+    assert!(error.to_string().ends_with("the time cannot be read"), "{error}");
+}
+
+#[test]
+fn a_zone_without_effect_and_another_one_than_before_are_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let warnings = |name: &str, format, text: &str, zone: Option<&str>| {
+        let path = file(folder.path(), name, text);
+        let options = import_options(&folder.path().join(format!("store-{name}")), format, &[path]);
+        let zone = zone.map(|zone| Zone::parse(zone).unwrap());
+        run(&ImportOptions { zone, ..options }).unwrap().warnings
+    };
+    let kyiv = Some("Europe/Kyiv");
+    let offsets = line(1, "10:00:00");
+    assert!(warnings("offsets", SourceFormat::AccessLog, &offsets, None).is_empty());
+    let found = warnings("offsets", SourceFormat::AccessLog, &offsets, kyiv);
+    assert_eq!(found, ["`--tz` has no effect: all times of the sources name their offset"]);
+    // The log's visits have no keys: they are there twice.
+    let local = offsets.replace(" +0000", "");
+    assert!(warnings("local", SourceFormat::AccessLog, &local, None).is_empty());
+    assert!(warnings("local", SourceFormat::AccessLog, &local, None).is_empty());
+    let found = warnings("local", SourceFormat::AccessLog, &local, kyiv);
+    assert!(found.len() == 1 && found[0].contains("in the zone UTC"), "{found:?}");
+    assert!(found[0].ends_with("a new store with `--tz Europe/Kyiv`"), "{found:?}");
+    // Rows of tables have keys: they stay.
+    let table = "InteractionId,ContactId,StartDateTime,EndDateTime\n\
+                 00000000-0000-4000-8000-000000000001,22def722-a7fa-42a4-8ce5-bbc796b35e31,\
+                 2026-05-01 10:00:00,2026-05-01 10:01:00\n";
+    assert!(warnings("table.csv", SourceFormat::XdbCsv, table, None).is_empty());
+    assert!(warnings("table.csv", SourceFormat::XdbCsv, table, Some("UTC")).is_empty());
+    let found = warnings("table.csv", SourceFormat::XdbCsv, table, kyiv);
+    assert!(found.len() == 1 && found[0].contains("the zone UTC, and"), "{found:?}");
+    assert!(found[0].contains("already in the store keep their times (1 row)"), "{found:?}");
 }

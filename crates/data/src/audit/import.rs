@@ -57,14 +57,36 @@ pub(crate) fn run(args: &AuditImportArgs, json: bool, talk: &Talk) -> Result<(),
         let _ = write!(io::stderr(), "\r\x1b[K");
     }
     let imported = result?;
+    let nothing = nothing_imported(args, &imported);
     for warning in &imported.warnings {
         talk.warn(&format!("warning: {warning}\n"));
     }
     warn_of_rejects(&imported, talk);
+    if let Some(failure) = nothing {
+        return Err(failure);
+    }
     if json {
         return put_json(&document(args, &imported));
     }
     put(&text(args, &imported).map_err(|error| failure(&error))?)
+}
+
+/// The failure of a first import of logs or events that have no row of their format.
+fn nothing_imported(args: &AuditImportArgs, imported: &Imported) -> Option<Failure> {
+    let counts = &imported.counts;
+    let is_empty = counts.rows > 0 && counts.ignored + counts.rejected == counts.rows;
+    let is_first = !imported.changed && Store::open(&args.output).is_err();
+    let fails = is_empty && is_first && imported.format.is_joined();
+    let hint = match imported.format {
+        SourceFormat::JsonLog => {
+            "name the fields with `--field address=NAME`, `--field path=NAME` and the others of \
+             docs/audit.md"
+        }
+        _ => "check that `--from` names the format of the sources",
+    };
+    fails.then(|| {
+        Failure::bad_input("nothing was imported: no row is one that a store needs").hint(hint)
+    })
 }
 
 /// Says how many rows could not be read, and where to look for the reasons.
@@ -132,11 +154,13 @@ fn imported(
     let password = args.password_file.as_deref();
     match options.format {
         SourceFormat::XdbPostgres => {
+            expect_server(&texts(), SQL_SERVER, ("xdb-postgres", "xdb-sqlserver"))?;
             let dsns = database::dsns(&texts(), password)?;
             import_postgres(options, (&dsns, copying), stop, progress)
                 .map_err(|error| from_database(&error))
         }
         SourceFormat::XdbSqlServer => {
+            expect_server(&texts(), POSTGRES, ("xdb-sqlserver", "xdb-postgres"))?;
             let dsns = database::sqlserver_dsns(&texts(), password)?;
             import_sqlserver(options, (&dsns, copying), stop, progress)
                 .map_err(|error| from_database(&error))
@@ -147,6 +171,23 @@ fn imported(
         }
         _ => import(options, stop, progress).map_err(|error| failure(&error)),
     }
+}
+
+/// How addresses of databases in PostgreSQL begin.
+const POSTGRES: [&str; 2] = ["postgres://", "postgresql://"];
+/// How those in SQL Server begin.
+const SQL_SERVER: [&str; 2] = ["sqlserver://", "mssql://"];
+
+/// Refuses addresses of the other kind of server. The message has no address: it may have a password.
+fn expect_server(
+    texts: &[String],
+    others: [&str; 2],
+    (format, other): (&str, &str),
+) -> Result<(), Failure> {
+    let is_other = |scheme: &&str| texts.iter().any(|text| text.starts_with(*scheme));
+    let Some(scheme) = others.into_iter().find(is_other) else { return Ok(()) };
+    let what = format!("`--from {format}` does not read databases at `{scheme}` addresses");
+    Err(Failure::bad_input(what).hint(format!("give `--from {other}`")))
 }
 
 /// The failure of an import from a database.

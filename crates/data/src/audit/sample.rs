@@ -1,5 +1,6 @@
 //! `culprit-data audit sample`.
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use culprit_audit::{SampleFormat, SampleOptions, Truth, write_sample};
@@ -21,6 +22,9 @@ pub(crate) fn run(args: &AuditSampleArgs, json: bool, talk: &Talk) -> Result<(),
         return Err(Failure::bad_input(format!("`--robots {}` is not a share", args.robots))
             .hint("give a number from 0 to 1"));
     }
+    if !args.force {
+        expect_empty(&args.output)?;
+    }
     let formats = args.formats.iter().filter_map(|word| SampleFormat::from_word(word)).collect();
     let options = SampleOptions {
         interactions: args.interactions,
@@ -40,6 +44,16 @@ pub(crate) fn run(args: &AuditSampleArgs, json: bool, talk: &Talk) -> Result<(),
         return put(&format!("{}\n", serde_json::to_string(&truth).unwrap_or_default()));
     }
     put(&text(args, &truth))
+}
+
+/// Refuses a place with files of somebody.
+fn expect_empty(folder: &Path) -> Result<(), Failure> {
+    let has_files = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+    if !has_files {
+        return Ok(());
+    }
+    Err(Failure::bad_input(format!("the folder `{}` is not empty", folder.display()))
+        .hint("`--force` replaces an earlier sample; `-o` writes to another folder"))
 }
 
 fn text(args: &AuditSampleArgs, truth: &Truth) -> String {

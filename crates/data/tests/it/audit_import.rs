@@ -98,6 +98,60 @@ fn a_store_is_made_only_where_nothing_else_is() {
     assert_eq!(std::fs::read_to_string(site.path("file")).unwrap(), "mine");
 }
 
+#[test]
+fn a_sample_replaces_nothing_without_being_told_so() {
+    let site = Site::empty();
+    let sample = ["sample", "-o", "sample", "--interactions", "100", "--formats", "accesslog"];
+    std::fs::create_dir(site.path("sample")).unwrap();
+    site.ok(&sample);
+    let log = || std::fs::read_to_string(site.path("sample/access.log")).unwrap();
+    let first = log();
+    let other = [&sample[..], &["--seed", "2"]].concat();
+    let output = site.run(&other);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the folder `sample` is not empty"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("hint: `--force`"), "{}", stderr(&output));
+    assert_eq!(log(), first);
+    site.ok(&[&other[..], &["--force"]].concat());
+    assert_ne!(log(), first);
+}
+
+#[test]
+fn a_log_with_foreign_names_of_fields_makes_no_store_and_fails() {
+    let site = Site::empty();
+    let line = "{\"when\":\"2026-05-01T10:00:00Z\",\"client\":\"10.0.0.1\",\"target\":\"/\",\"code\":200}\n";
+    std::fs::write(site.path("a.json"), line.repeat(3)).unwrap();
+    let import = ["import", "--from", "json-log", "a.json", "-o", "store"];
+    let output = site.run(&import);
+    let talk = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{talk}");
+    assert!(
+        talk.contains("nothing was imported") && talk.contains("`--field address=NAME`"),
+        "{talk}"
+    );
+    let named = ["time=when", "address=client", "path=target", "status=code"];
+    let named = named.into_iter().flat_map(|field| ["--field", field]).collect::<Vec<_>>();
+    site.ok(&[&import[..], &named].concat());
+}
+
+#[test]
+fn a_database_of_the_other_kind_is_named() {
+    let site = Site::empty();
+    for (format, scheme, other) in [
+        ("xdb-postgres", "sqlserver://", "xdb-sqlserver"),
+        ("xdb-postgres", "mssql://", "xdb-sqlserver"),
+        ("xdb-sqlserver", "postgres://", "xdb-postgres"),
+        ("xdb-sqlserver", "postgresql://", "xdb-postgres"),
+    ] {
+        let address = format!("{scheme}reader:s3cret@127.0.0.1:1/x");
+        let output = site.run(&["import", "--from", format, &address, "-o", "store"]);
+        let talk = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{talk}");
+        assert!(talk.contains(&format!("hint: give `--from {other}`")), "{talk}");
+        assert!(!talk.contains("s3cret"), "{talk}");
+    }
+}
+
 /// A log that knows no goals is no site without any.
 #[test]
 fn the_conversion_of_a_store_of_logs_is_unknown() {

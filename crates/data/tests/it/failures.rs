@@ -177,6 +177,14 @@ fn a_store_that_lacks_a_file_is_refused_and_a_file_too_many_does_not_count() {
     refused(&format!("has {} of {} bytes", kept.len() - 1, kept.len()));
     std::fs::remove_file(&first).unwrap();
     refused("cannot read `interactions/day=");
+    let output = site.run(&["import", "--from", "xdb-json", "sample/xdb-json", "-o", "store"]);
+    let talk = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{talk}");
+    assert!(
+        talk.contains("the store `store` is damaged: cannot read `interactions/day="),
+        "{talk}"
+    );
+    assert!(talk.contains("import its sources into a new folder"), "{talk}");
     std::fs::write(&first, &kept).unwrap();
     assert_eq!(site.ok(&["impact", "store"]), before);
     std::fs::write(site.path("store/store.json"), "{").unwrap();

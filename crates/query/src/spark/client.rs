@@ -266,11 +266,17 @@ impl Client {
             Code::Unavailable => Error::Unreachable { address, why: cause() },
             Code::Unauthenticated | Code::PermissionDenied => Error::EngineRefused { address, why },
             Code::Unimplemented => self.unusable(why),
+            _ if lacks_module(&why) => Error::EngineLacks { address, why },
             // What is no HTTP/2, or no gRPC in it.
             Code::Unknown | Code::Internal if status.source().is_some() => self.unusable(cause()),
             _ => Error::EngineFailed { address, why, is_input: is_input(status) },
         }
     }
+}
+
+/// True when an engine in Python lacks a package. Some say so with the class of a wrong question.
+fn lacks_module(why: &str) -> bool {
+    why.contains("ModuleNotFoundError: ")
 }
 
 /// True when the question is what is wrong: its text, its names, its values.
@@ -338,6 +344,25 @@ fn first_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_engine_without_a_package_is_what_is_wrong() {
+        // A channel is made in a runtime, also one that nobody uses.
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let _inside = runtime.enter();
+        let address = SparkAddress::parse("sc://127.0.0.1:1").unwrap();
+        let channel = Endpoint::from_static("http://127.0.0.1:1").connect_lazy();
+        let client = Client { channel, address };
+        let failed = |why: &str| client.failed(&Status::invalid_argument(why));
+        // What Sail says without `pyspark-client`.
+        let error = failed(
+            "invalid argument: failed to get PySpark version: ModuleNotFoundError: No module named \
+             'pyspark'",
+        );
+        assert!(error.is_refusal() && error.to_string().ends_with("'pyspark'"), "{error}");
+        assert!(error.hints().join(" ").contains("pip install pysail pyspark-client"), "{error}");
+        assert!(!failed("cannot resolve `shards`").is_refusal());
+    }
 
     #[test]
     fn versions_are_numbers() {

@@ -150,7 +150,7 @@ fn add(
         return Ok(());
     }
     if address.is_empty() {
-        return Err("no field is an address");
+        return Err("no field is known as the client's address");
     }
     let (method, target) = request_line(&request);
     let (method, target) = match path.is_empty() {
@@ -158,12 +158,18 @@ fn add(
         false => (cell(LogField::Method), &*path),
     };
     let at = cell(LogField::Time);
-    let at = match moment(&at).ok_or("no field is a time")? {
+    if at.is_empty() {
+        return Err("no field is known as the time");
+    }
+    let at = match moment(&at).ok_or("the time cannot be read")? {
         (ms, true) => LogTime::known(ms),
         (local, false) => out.local(local, times),
     };
     let code = cell(LogField::Status);
-    let status = status(&code).ok_or("no field is a status")?;
+    if code.is_empty() {
+        return Err("no field is known as the status");
+    }
+    let status = status(&code).ok_or("the status is no number")?;
     let agent = cell(LogField::Agent);
     out.add(&LogLine {
         time: at,
@@ -250,6 +256,9 @@ mod tests {
             r#"{"remote_addr":"203.0.113.9","uri":"/","status":200}"#,
             r#"{"uri":"/","status":200,"ts":1795907534}"#,
             r#"{"ts":-1,"remote_addr":"203.0.113.9","uri":"/","status":200}"#,
+            r#"{"time":"2026-02-31T10:00:00","remote_addr":"203.0.113.9","uri":"/","status":200}"#,
+            r#"{"ts":1795907534,"remote_addr":"203.0.113.9","uri":"/"}"#,
+            r#"{"ts":1795907534,"remote_addr":"203.0.113.9","uri":"/","status":"ok"}"#,
         ];
         let read = read(&lines.join("\n"), &[]);
         let reasons: Vec<_> = read.lines.rejects.iter().map(|one| (one.row, one.reason)).collect();
@@ -259,9 +268,12 @@ mod tests {
             [
                 (2, "the JSON ends in the middle of a value"),
                 (3, "the line is no JSON object"),
-                (4, "no field is a time"),
-                (5, "no field is an address"),
-                (6, "no field is a time"),
+                (4, "no field is known as the time"),
+                (5, "no field is known as the client's address"),
+                (6, "the time cannot be read"),
+                (7, "the time cannot be read"),
+                (8, "no field is known as the status"),
+                (9, "the status is no number"),
             ]
         );
     }

@@ -4,8 +4,10 @@
 //! combined, w3c, elb, json   one file a form of lines
 //! request                    what each of them says of a request
 //! sessions                   requests to visits
+//! clients                    whether addresses can be those of clients
 //! ```
 
+mod clients;
 mod combined;
 mod elb;
 mod json;
@@ -13,6 +15,7 @@ mod request;
 mod sessions;
 mod w3c;
 
+pub(crate) use clients::{ClientsKind, UnusualClients};
 pub(crate) use combined::read_combined;
 pub(crate) use elb::read_elb;
 pub(crate) use json::{JsonNames, read_json_log};

@@ -110,6 +110,7 @@ impl Requests {
     /// A time as the clock showed it, in UTC.
     pub(super) fn local(&mut self, local: i64, times: &LocalTimes) -> LogTime {
         let time = times.utc(local);
+        self.lines.times_local += 1;
         self.lines.times_skipped += u64::from(time.never);
         self.lines.times_repeated += u64::from(time.again_ms > 0);
         time

@@ -7,6 +7,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::clients::{Clients, UnusualClients};
 use super::request::{Request, Requests};
 use crate::import::address::AddressHasher;
 use crate::import::batch::{Batch, RawView, RawVisit, Traffic, Words};
@@ -59,6 +60,7 @@ pub(crate) struct Sessions {
     /// The source that is being read, and the latest time of its lines.
     reading: (usize, i64),
     repeated: RepeatedLines,
+    clients: Clients,
 }
 
 /// Lines that stand in two sources: their visits count them twice.
@@ -101,6 +103,11 @@ impl Sessions {
         (self.repeated.count, self.repeated.seen.len() >= REMEMBERED_LINES)
     }
 
+    /// Sources whose addresses are hardly those of clients; after the last batch.
+    pub(crate) fn unusual_clients(&self) -> &[UnusualClients] {
+        self.clients.unusual()
+    }
+
     /// Takes the next chunk's requests, of a source that had `rows` lines before it.
     pub(crate) fn take(&mut self, (source, rows): (usize, u64), chunk: &Requests) {
         let number = |words: &mut Words, texts: &Words| -> Vec<u32> {
@@ -122,6 +129,7 @@ impl Sessions {
             let address = addresses[request.address as usize];
             let agent = agents[request.agent as usize];
             let at = (source, rows + request.row);
+            self.clients.note(source, address, &self.addresses.words);
             self.request(request, (address, agent), paths[request.path as usize], at);
         }
         self.since += chunk.requests.len();
@@ -192,6 +200,9 @@ impl Sessions {
     pub(crate) fn batch(&mut self, all: bool, hasher: &AddressHasher) -> Option<Batch> {
         if !all && self.since < SWEEP {
             return None;
+        }
+        if all {
+            self.clients.end(&self.addresses.words);
         }
         self.since = 0;
         let until = self.latest - VISIT_ENDS_MS;

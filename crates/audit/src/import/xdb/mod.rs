@@ -92,6 +92,7 @@ fn visit(
         let start = rules.times.utc(local);
         batch.times_skipped += u64::from(start.never);
         batch.times_repeated += u64::from(start.again_ms > 0);
+        batch.times_local += 1;
     }
     let start = date(Column::StartDateTime).filter(|ms| is_plausible(*ms));
     let end = date(Column::EndDateTime).filter(|ms| is_plausible(*ms));
@@ -141,6 +142,8 @@ fn contact(
 ) -> Result<(), &'static str> {
     let guid = key(cells, Column::ContactId, "`ContactId` is no GUID")?;
     let date = |column| cells.text(column).and_then(|text| rules.time(text));
+    let created = cells.text(Column::Created).and_then(time);
+    batch.times_local += u64::from(created.is_some_and(|(_, names_offset)| !names_offset));
     batch.contacts.push(RawContact {
         row,
         guid,

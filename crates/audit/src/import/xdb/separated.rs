@@ -44,7 +44,11 @@ pub(crate) fn read_separated(
         if count == header.len() {
             add_row(&mut batch, rules, row, &cells, text);
         } else {
-            batch.reject(row, "the row has another number of cells than the header", text);
+            let why = match separation {
+                Separation::Csv => "the row has another number of cells than the header",
+                Separation::Bcp => "the row has another number of cells than its table has columns",
+            };
+            batch.reject(row, why, text);
         }
     }
     batch
@@ -117,6 +121,23 @@ fn read_bcp<'a>(text: &'a [u8], header: &Header, cells: &mut Cells<'a>) -> (usiz
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::zone::LocalTimes;
+    use crate::visits::Zone;
+
+    /// A file of `bcp` has no header.
+    #[test]
+    fn a_row_with_another_number_of_cells_is_rejected() {
+        let rules = XdbRules { shards: 1, times: LocalTimes::new(Zone::Fixed(0)) };
+        let header = vec![Some(Column::ContactId), Some(Column::Created)];
+        let reason = |separation| {
+            let batch = read_separated(b"one\n", &rules, &header, separation);
+            batch.rejects.first().map(|reject| reject.reason)
+        };
+        let csv = reason(Separation::Csv);
+        assert_eq!(csv, Some("the row has another number of cells than the header"));
+        let bcp = reason(Separation::Bcp);
+        assert_eq!(bcp, Some("the row has another number of cells than its table has columns"));
+    }
 
     #[test]
     fn cells_of_csv_are_unquoted() {
