@@ -64,16 +64,11 @@ impl Clients {
         if all < ENOUGH_LINES {
             return;
         }
-        let is_name = |address: u32| !is_ip_address(text(address).as_bytes());
-        let (mut names, mut most, mut most_of_names) = (0, (0, ""), (0, ""));
-        for (address, count) in &lines {
-            let one = (*count, text(*address));
-            most = most.max(one);
-            if is_name(*address) {
-                names += count;
-                most_of_names = most_of_names.max(one);
-            }
-        }
+        let counted = || lines.iter().map(|(address, count)| (*count, text(*address)));
+        let named = || counted().filter(|(_, text)| !is_ip_address(text.as_bytes()));
+        let names: u64 = named().map(|(count, _)| count).sum();
+        let (most, most_of_names) =
+            (counted().max().unwrap_or_default(), named().max().unwrap_or_default());
         let found = match (is_most(most.0, all), is_most(names, all)) {
             (true, _) => (ClientsKind::One, most),
             (false, true) => (ClientsKind::Names, (names, most_of_names.1)),
