@@ -6,23 +6,27 @@
 
 mod activities;
 mod diff;
+mod filter;
 mod findings;
 mod fleet;
 mod missing;
 mod path;
 mod phases;
 mod report;
+mod timeline;
 mod views;
 mod wakers;
 
 pub use activities::ActivitiesDocument;
 pub use diff::DiffDocument;
+pub use filter::FilterJson;
 pub use findings::{Document as FindingsDocument, FindingJson, finding_document};
 pub use fleet::FleetFindingsDocument;
 pub use missing::{LeftOutJson, MissingJson, OfRecording, OfView};
 pub use path::PathDocument;
 pub use phases::PhasesDocument;
 pub use report::ReportDocument;
+pub use timeline::{IntervalDocument, LaneJson, OverviewDocument};
 pub use views::{ButterflyDocument, TopDocument, TreeDocument};
 pub use wakers::WakersDocument;
 
