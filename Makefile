@@ -6,7 +6,7 @@ HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 CULPRIT := $(CARGO_TARGET_DIR)/$(HOST)/release/culprit
 SHIPPED := $(CARGO_TARGET_DIR)/$(HOST)/dist/culprit
 
-.PHONY: help demo test check build dist bless bench accuracy corpus fuzz clean
+.PHONY: help demo test check wasm build dist bless bench accuracy corpus fuzz clean
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 10
 
@@ -23,6 +23,9 @@ test: ## everything: format, lints, tests, documents
 check: ## format and lints only
 	@cargo fmt --all --check
 	@cargo clippy --release --workspace --all-targets -- -D warnings
+
+wasm: ## the engine for browsers, into ui/pkg; needs wasm-bindgen
+	@scripts/build-wasm
 
 build: ## the program and culprit-data beside it (SQL), at target/HOST/release/culprit
 	@scripts/setup demo

@@ -8,6 +8,8 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::process::ExitCode;
 
+pub(crate) use culprit_report::chain;
+
 use crate::output::clean_lines;
 
 /// What the user can do about a failure.
@@ -147,22 +149,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// `what failed: why: the reason below that`, for any error.
-pub(crate) fn chain(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        let inner_text = inner.to_string();
-        // Many errors already print their source; saying it twice helps nobody.
-        if !text.contains(&inner_text) {
-            text.push_str(": ");
-            text.push_str(&inner_text);
-        }
-        source = inner.source();
-    }
-    text
-}
-
 /// Turns results into failures with the words of what was attempted.
 pub(crate) trait Context<T> {
     /// The input is to blame.
@@ -200,25 +186,9 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_says_each_reason_once() {
-        #[derive(Debug)]
-        struct Outer(std::io::Error);
-        impl fmt::Display for Outer {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("read `x`")
-            }
-        }
-        impl StdError for Outer {
-            fn source(&self) -> Option<&(dyn StdError + 'static)> {
-                Some(&self.0)
-            }
-        }
-        let error = Outer(std::io::Error::other("disk on fire"));
-        assert_eq!(chain(&error), "read `x`: disk on fire");
-        let result: Result<(), _> = Err(error);
-        assert_eq!(
-            result.or_bad_input(|| "open the recording".to_owned()).unwrap_err().to_string(),
-            "open the recording: read `x`: disk on fire"
-        );
+    fn a_failure_says_what_was_attempted_and_why_it_failed() {
+        let result: Result<(), _> = Err(std::io::Error::other("disk on fire"));
+        let failure = result.or_bad_input(|| "open the recording".to_owned()).unwrap_err();
+        assert_eq!(failure.to_string(), "open the recording: disk on fire");
     }
 }

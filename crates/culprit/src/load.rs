@@ -13,8 +13,10 @@ use culprit_model::{CostColumns, Filter, Metric, Recording, main_metric};
 use culprit_recording::Opened;
 use culprit_report::filters::{self, narrows, query};
 use culprit_report::shown::{self, basis, run_time};
-use culprit_report::views::{Basis, FleetFacts, Variances, why_empty};
-use culprit_report::{Digest, Tops, View, command_path};
+use culprit_report::views::{
+    Basis, FleetFacts, NothingToShow, Variances, no_run_time, nothing_to_show,
+};
+use culprit_report::{Digest, View};
 
 use crate::args::{FilterArgs, RecordingsArg};
 use crate::failure::Failure;
@@ -43,12 +45,7 @@ fn built(path: &Path, opened: Opened, output: &Output) -> Recording {
 /// An opened recording with its intervals.
 pub(crate) fn with_intervals(opened: Opened) -> Recording {
     let mut recording = opened.recording;
-    // A damaged file may have lost its intervals. Built anew from what else is left of it they
-    // would claim time that nobody measured. Only a file that never had any still has its switches.
-    let never_built = opened.unfinished.is_some() || !recording.switches.is_empty();
-    if never_built && recording.intervals.is_empty() {
-        culprit_engine::threads::build(&mut recording);
-    }
+    culprit_engine::threads::build_missing(&mut recording, opened.unfinished.is_some());
     recording
 }
 
@@ -275,21 +272,7 @@ fn explain_empty_run(
     (run, filter, given): (&CallTree, &Filter, &Filter),
     output: &Output,
 ) -> Result<(), Failure> {
-    if run.total() > 0 {
-        return Ok(());
-    }
-    let filter = Filter { metric: Metric::Wall, ..filter.clone() };
-    let all = CallTree::of(recording, &query(&filter)?);
-    if all.total() == 0 {
-        return explain_if_empty(&all, &filter, given, output);
-    }
-    let what = "nothing to show: the run waited for nothing that the filter keeps";
-    let hint = "`--metric wall` shows the time of all threads";
-    if narrows(given) {
-        return Err(Failure::bad_input(what).hint(hint));
-    }
-    output.say(&format!("{what}; {hint}"));
-    Ok(())
+    explain(no_run_time(recording, run, filter)?, given, output)
 }
 
 /// Says why a filter leaves nothing; `given` is the filter as the user typed it.
@@ -302,16 +285,15 @@ pub(crate) fn explain_if_empty(
     given: &Filter,
     output: &Output,
 ) -> Result<(), Failure> {
-    let reasons = why_empty(tree, filter).join("; ");
-    if reasons.is_empty() {
-        return Ok(());
+    explain(nothing_to_show(tree, filter), given, output)
+}
+
+fn explain(nothing: Option<NothingToShow>, given: &Filter, output: &Output) -> Result<(), Failure> {
+    let Some(NothingToShow { why, hint, no_rows }) = nothing else { return Ok(()) };
+    if narrows(given) && !no_rows {
+        return Err(Failure::bad_input(why).hints(hint.map(str::to_owned)));
     }
-    let why = format!("nothing to show: {reasons}");
-    let empty = tree.index().is_some_and(|index| index.rows() == 0);
-    if narrows(given) && !empty {
-        return Err(Failure::bad_input(why));
-    }
-    output.say(&why);
+    output.say(&hint.map_or(why.clone(), |hint| format!("{why}; {hint}")));
     Ok(())
 }
 
@@ -321,13 +303,6 @@ pub(crate) fn explain_if_empty(
 /// When a pattern is wrong.
 pub(crate) fn digest(recording: Recording, filter: &Filter, all: bool) -> Result<Digest, Failure> {
     let filter = presets::applied(&recording, filter)?;
-    let query = query(&filters::fitted(&recording, recording.main_metric(), &filter))?;
-    // Both follow it, unless they are about something else than the command.
-    let path = command_path(&recording, &query);
-    // The rest of the two has nothing in common, and findings take most of the time.
-    let (report, tops) = rayon::join(
-        || culprit_report::findings(&recording, &filter, all, path.clone()),
-        || Tops::new(&recording, &filter, path.as_deref()),
-    );
-    Ok(Digest::new(recording, &query, report?, tops?))
+    let (query, report, tops) = culprit_report::answers(&recording, &filter, all)?;
+    Ok(Digest::new(recording, &query, report, tops))
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use culprit_engine::calls::{CallTree, Index, Query, by_name};
+use culprit_engine::lanes::Lanes;
 use culprit_model::{
     Basis, Cause, Cost, Filter, Frame, FrameId, Interval, Metric, Module, ModuleId, Nanos, Pid,
     Process, ProcessId, Recording, Root, Stack, StackId, Thread, ThreadId, Tid, Time, main_metric,
@@ -135,9 +136,25 @@ fn measure(path: &Path, out: &mut impl io::Write) -> Result<(), Box<dyn std::err
         writeln!(out, "  {what:<22} {time} {:>9} nodes", tree.nodes().len())?;
     }
     neighbours(&index, metric, out)?;
+    drop(index);
+    bars(path, out)?;
     let status = std::fs::read_to_string("/proc/self/status")?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
     writeln!(out, "  most memory {}", peak.trim())?;
+    Ok(())
+}
+
+/// All lanes of a timeline, and one that is zoomed in.
+fn bars(path: &Path, out: &mut impl io::Write) -> Result<(), Box<dyn std::error::Error>> {
+    let recording = culprit_recording::open(path)?.recording;
+    let (making, lanes) = timed(|| Lanes::of(&recording));
+    writeln!(out, "  {:<22} {making}", "lanes")?;
+    let threads: Vec<_> = (0..recording.threads.len()).map(ThreadId::from_index).collect();
+    let wall = recording.meta.wall.0;
+    for (what, from) in [("bars of all", 0), ("bars of a thousandth", wall - wall / 1000)] {
+        let (time, found) = best(|| lanes.bars(&threads, (Time(from), Time(wall)), 2_000));
+        writeln!(out, "  {what:<22} {time} {:>9} bars", found.cause.len())?;
+    }
     Ok(())
 }
 
@@ -198,7 +215,7 @@ struct Took {
 impl std::fmt::Display for Took {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
-        write!(f, "{:>6.0} ms ({:.0} CPU)", millis(self.wall), millis(self.cpu))
+        write!(f, "{:>6.1} ms ({:.0} CPU)", millis(self.wall), millis(self.cpu))
     }
 }
 

@@ -51,6 +51,7 @@ pub mod causes;
 pub mod compare;
 mod cut;
 pub mod fleet;
+pub mod lanes;
 pub mod losses;
 pub mod names;
 pub mod own;

@@ -15,6 +15,8 @@ use culprit_findings::Report;
 use culprit_model::{Cause, Filter, Label as _, Metric, Nanos, Recording, Selection, ThreadId};
 
 use crate::Error;
+use crate::filters::{fitted, query};
+use crate::findings::findings;
 use crate::layout::shares;
 use crate::shown::Shown;
 use crate::units::percent;
@@ -77,6 +79,8 @@ pub struct ThreadTime {
     pub wall: Nanos,
     /// Time by cause, in the order of the causes; no zeros.
     pub parts: Vec<(Cause, Nanos)>,
+    /// How much of the run was its: what the run waited for of it, or what its waits delayed.
+    pub counted: Nanos,
     /// True when nobody waited for it and it hardly ran.
     pub idle: bool,
 }
@@ -184,7 +188,7 @@ impl Digest {
     #[must_use]
     pub fn new(recording: Recording, query: &Query, report: Report, tops: Tops) -> Self {
         let accounting = accounting::accounting(&recording);
-        let threads = thread_times(&recording, query);
+        let threads = thread_times(&recording, query, &Relevance::of(&recording));
         let losses = losses::lines(&recording.losses);
         Self { recording, report, accounting, threads, losses, tops, query: query.clone() }
     }
@@ -314,10 +318,34 @@ impl Digest {
     }
 }
 
+/// The findings of a recording and the tops of its functions, under a filter without presets.
+///
+/// # Errors
+/// When a pattern is wrong, no thread matches, or the filter is by activity.
+pub fn answers(
+    recording: &Recording,
+    filter: &Filter,
+    all: bool,
+) -> Result<(Query, Report, Tops), Error> {
+    let query = query(&fitted(recording, recording.main_metric(), filter))?;
+    // Both follow it, unless they are about something else than the command.
+    let path = command_path(recording, &query);
+    // The rest of the two has nothing in common, and findings take most of the time.
+    let (report, tops) = rayon::join(
+        || findings(recording, filter, all, path.clone()),
+        || Tops::new(recording, filter, path.as_deref()),
+    );
+    Ok((query, report?, tops?))
+}
+
 /// The time of every recorded thread that a query keeps, within its range, where there is any: those
 /// that the run waited for come first, the longest first; of the others those that ever ran, for a
 /// machine has many that never do. Idle threads are last.
-fn thread_times(recording: &Recording, query: &Query) -> Vec<ThreadTime> {
+pub fn thread_times(
+    recording: &Recording,
+    query: &Query,
+    relevance: &Relevance,
+) -> Vec<ThreadTime> {
     let mut sums = vec![[Nanos::ZERO; Cause::ALL.len()]; recording.threads.len()];
     let (from, to) = query.range(recording);
     let mut waits = FutexWaits::new(recording);
@@ -328,8 +356,7 @@ fn thread_times(recording: &Recording, query: &Query) -> Vec<ThreadTime> {
         sums[row.thread.index()][usize::from(cause.code())] += within;
     }
     let kept = query.threads(recording);
-    let relevance = Relevance::of(recording);
-    let counts = counted(recording, &relevance);
+    let counts = counted(recording, relevance);
     let mut threads: Vec<ThreadTime> = recording
         .threads
         .iter()
@@ -351,6 +378,7 @@ fn thread_times(recording: &Recording, query: &Query) -> Vec<ThreadTime> {
                 name: recording.thread_name(id),
                 wall: parts.iter().map(|(_, time)| *time).sum(),
                 parts,
+                counted: counts.get(id.index()).copied().unwrap_or_default(),
                 idle: relevance.is_idle(id),
             }
         })
@@ -358,9 +386,15 @@ fn thread_times(recording: &Recording, query: &Query) -> Vec<ThreadTime> {
         .collect();
     threads.sort_by_key(|thread| {
         let cpu = thread.sum(Cause::is_cpu);
-        let counts = counts.get(thread.id.index()).copied().unwrap_or_default();
         let never_ran = cpu == Nanos::ZERO;
-        (thread.idle, Reverse(counts), never_ran, Reverse(thread.wall), Reverse(cpu), thread.id)
+        (
+            thread.idle,
+            Reverse(thread.counted),
+            never_ran,
+            Reverse(thread.wall),
+            Reverse(cpu),
+            thread.id,
+        )
     });
     threads
 }
@@ -378,11 +412,7 @@ fn counted(recording: &Recording, relevance: &Relevance) -> Vec<Nanos> {
 /// The report of a recording, for tests.
 #[cfg(test)]
 pub(crate) fn digest_of(recording: Recording, filter: &Filter) -> Digest {
-    let fitted = crate::filters::fitted(&recording, recording.main_metric(), filter);
-    let query = crate::filters::query(&fitted).unwrap();
-    let path = command_path(&recording, &query);
-    let report = crate::findings::findings(&recording, filter, false, path.clone()).unwrap();
-    let tops = Tops::new(&recording, filter, path.as_deref()).unwrap();
+    let (query, report, tops) = answers(&recording, filter, false).unwrap();
     Digest::new(recording, &query, report, tops)
 }
 

@@ -38,11 +38,11 @@ mod units;
 pub mod views;
 mod weighed;
 
-pub use digest::{Check, Digest, Excuse, ThreadTime, Tops, command_path};
-pub use error::Error;
+pub use digest::{Check, Digest, Excuse, ThreadTime, Tops, answers, command_path, thread_times};
+pub use error::{Error, chain};
 pub use findings::findings;
 pub use runtimes::SeenRuntime;
-pub use shown::{Shown, View};
+pub use shown::{Indexes, Shown, View};
 pub use units::{
     bytes, evidence_value, measured, number, percent, signed_duration, size, unit_value,
 };

@@ -1,9 +1,11 @@
 //! What a filter keeps of a recording, ready for every view.
 
-use culprit_engine::calls::{CallTree, Query};
+use std::sync::Arc;
+
+use culprit_engine::calls::{CallTree, Index, Query};
 use culprit_engine::run_time::RunTime;
 use culprit_engine::wakers::CommandPath;
-use culprit_model::{Filter, LossKind, Metric, Recording};
+use culprit_model::{Filter, LossKind, Metric, Recording, Root};
 
 use crate::Error;
 use crate::filters::{fitted, query};
@@ -36,6 +38,62 @@ impl Shown {
         let run = run_time_on(recording, &filter, path)?;
         let tree = CallTree::of(run.as_ref().map_or(recording, |run| &run.recording), &query);
         Ok(Self { tree, basis: basis(recording, run.as_ref(), &query), run })
+    }
+}
+
+/// Indexes of one recording, kept from filter to filter: making one is linear in rows, asking it is not.
+#[derive(Debug, Default)]
+pub struct Indexes {
+    rows: Option<(Root, Arc<Index>)>,
+    run: Option<RunIndex>,
+}
+
+/// The index of a run time, and what that was made for.
+#[derive(Debug)]
+struct RunIndex {
+    filter: Filter,
+    run: RunTime,
+    index: Arc<Index>,
+}
+
+impl Indexes {
+    /// The tree of what a filter without presets keeps of the recording, in a metric that it has, and what
+    /// its values are shares of. The recording is the same at each call.
+    ///
+    /// # Errors
+    /// When a pattern is wrong.
+    pub fn tree(
+        &mut self,
+        recording: &Recording,
+        filter: &Filter,
+    ) -> Result<(CallTree, Basis), Error> {
+        let query = query(filter)?;
+        if filter.metric == Metric::Run && !recording.intervals.is_empty() {
+            let RunIndex { run, index, .. } = self.run(recording, filter, &query);
+            return Ok((index.tree(&query), basis(recording, Some(run), &query)));
+        }
+        let known = self.rows.take().filter(|(root, _)| *root == filter.root);
+        let (_, index) = self
+            .rows
+            .insert(known.unwrap_or_else(|| (filter.root, Index::rooted(recording, filter.root))));
+        Ok((index.tree(&query), basis(recording, None, &query)))
+    }
+
+    fn run(&mut self, recording: &Recording, filter: &Filter, query: &Query) -> &RunIndex {
+        // The time range and the frames are left to the view.
+        let choice = Filter {
+            process: filter.process.clone(),
+            thread: filter.thread.clone(),
+            activity: filter.activity.clone(),
+            root: filter.root,
+            ..Filter::default()
+        };
+        let known = self.run.take().filter(|known| known.filter == choice);
+        self.run.insert(known.unwrap_or_else(|| {
+            let run = RunTime::build(recording, query);
+            let index = Index::rooted(&run.recording, filter.root);
+            RunIndex { filter: choice, run, index }
+        }))
     }
 }
 
@@ -130,5 +188,42 @@ impl View {
             }
             _ => "",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use culprit_engine::calls::by_name;
+    use culprit_model::Time;
+
+    #[test]
+    fn kept_indexes_give_what_new_ones_give() {
+        let recording = testing::recording();
+        let mut indexes = Indexes::default();
+        let filter = |metric, thread: &str, from: u64, root| Filter {
+            metric,
+            thread: thread.to_owned(),
+            from: Some(Time(from)),
+            root,
+            ..Filter::default()
+        };
+        for filter in [
+            filter(Metric::Run, "", 0, Root::Threads),
+            filter(Metric::Run, "", 70_000_000, Root::Threads),
+            filter(Metric::Run, "worker", 0, Root::Threads),
+            filter(Metric::Run, "worker", 0, Root::Activities),
+            filter(Metric::Cpu, "worker", 0, Root::Threads),
+            filter(Metric::Blocked, "", 20_000_000, Root::Activities),
+            filter(Metric::Run, "", 0, Root::Threads),
+        ] {
+            let new = Shown::new(&recording, &filter, None).unwrap();
+            let (tree, basis) = indexes.tree(&recording, &filter).unwrap();
+            assert_eq!(by_name(&tree), by_name(&new.tree), "{filter:?}");
+            assert_eq!(basis.heading(&tree), new.basis.heading(&new.tree));
+        }
+        let wrong = Filter { include: "@(".to_owned(), ..Filter::default() };
+        assert!(indexes.tree(&recording, &wrong).is_err());
     }
 }

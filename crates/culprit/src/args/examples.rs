@@ -377,6 +377,13 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "view",
+        &[
+            ("culprit view run.culprit", "one recording, in a browser on this machine"),
+            ("culprit view /var/tmp/recordings --port 8200", "a folder of recordings"),
+        ],
+    ),
+    (
         "presets",
         &[
             ("culprit presets", "list all presets"),

@@ -28,6 +28,7 @@ mod sql;
 #[path = "../../../data/src/usage.rs"]
 mod usage;
 mod variables;
+mod view;
 mod views;
 mod why;
 
@@ -59,6 +60,7 @@ pub(crate) use probes::{BenchCompareArgs, NetArgs, ProbeArgs};
 pub(crate) use prove::{ConfigProveArgs, RuntimeProbes};
 pub(crate) use record::{Allocations, RecordArgs, Stacks};
 pub(crate) use sql::SqlArgs;
+pub(crate) use view::ViewPageArgs;
 pub(crate) use views::{
     ActivitiesArgs, ActivitiesBy, CompletionsArgs, DiffArgs, DoctorArgs, ExplainArgs, FindingsArgs,
     FlameArgs, ManArgs, NameArgs, PathArgs, PresetsAction, PresetsArgs, ReportArgs, TopArgs,
@@ -122,6 +124,8 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Show where the time of a recording went, on one screen or one HTML page
     Report(ReportArgs),
+    /// Show recordings in a browser: prints the address of a page on this machine
+    View(ViewPageArgs),
     /// List the findings of a recording, ranked
     Findings(FindingsArgs),
     /// List functions by own and total time

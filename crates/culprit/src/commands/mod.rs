@@ -35,6 +35,7 @@ mod sql;
 mod top;
 mod tree;
 mod verify;
+mod view;
 mod wakers;
 mod why;
 
@@ -64,6 +65,7 @@ pub(crate) fn run(
         Command::Record(args) => record::run(&args, output),
         Command::Report(args) => report::run(&args, output),
         Command::Findings(args) => findings::run(&args, output),
+        Command::View(args) => view::run(&args, output),
         Command::Top(args) => top::run(&args, output),
         Command::Tree(args) => tree::run(&args, output),
         Command::Callers(args) => callers::run(&args, output),

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::support::{Lab, stderr, stdout};
 
-pub(crate) const SUBCOMMANDS: [&str; 70] = [
+pub(crate) const SUBCOMMANDS: [&str; 71] = [
     "why",
     "bench",
     "bench cmd",
@@ -23,6 +23,7 @@ pub(crate) const SUBCOMMANDS: [&str; 70] = [
     "verify",
     "record",
     "report",
+    "view",
     "findings",
     "top",
     "tree",

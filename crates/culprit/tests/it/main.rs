@@ -55,6 +55,7 @@ mod services;
 mod shown;
 mod sql;
 mod support;
+mod view;
 mod views;
 mod why;
 mod words;

@@ -113,6 +113,22 @@ proptest! {
     }
 
     #[test]
+    fn a_node_s_main_cause_is_the_largest_of_its_causes(
+        recording in recordings(),
+        filter in filters(),
+    ) {
+        let tree = tree(&recording, &filter);
+        for tree in [tree.inverted(), tree] {
+            for (id, main) in tree.ids().zip(tree.main_causes()) {
+                let causes = tree.causes(id);
+                let most = causes.iter().map(|(_, value)| *value).max();
+                let found = main.and_then(|main| causes.iter().find(|(cause, _)| *cause == main));
+                prop_assert_eq!(found.map(|(_, value)| *value), most.filter(|most| *most > 0));
+            }
+        }
+    }
+
+    #[test]
     fn a_tree_sums_to_the_threads_time(recording in recordings()) {
         let sum = tree(&recording, &Filter::default()).total();
         let lives: Nanos = recording.intervals.iter().map(|row| row.duration).sum();

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use culprit_model::{Cause, Metric, Recording, Text, Time};
+use culprit_model::{Cause, Label as _, Metric, Recording, Text, Time};
 
 use super::index::{Index, RowKind};
 use super::names::{NameId, Names};
@@ -79,6 +79,12 @@ impl Node {
         Self { name, parent, depth: 0, size: 1, total, count, first, last }
     }
 
+    /// Nodes of its subtree, this one included.
+    #[must_use]
+    pub const fn subtree(&self) -> u32 {
+        self.size
+    }
+
     /// What passes through it.
     #[inline]
     pub(super) fn sum(&self) -> Sum {
@@ -106,6 +112,13 @@ pub struct Own {
     pub fold: u64,
     /// The rows that folding moved here.
     pub fold_count: u64,
+}
+
+/// The cause of the largest sum, the first of equal ones.
+fn main_cause(sums: &[u64; Cause::ALL.len()]) -> Option<Cause> {
+    let most = sums.iter().copied().max().filter(|most| *most > 0)?;
+    let at = sums.iter().position(|value| *value == most)?;
+    Cause::ALL.get(at).copied()
 }
 
 /// Rows of one thread, stack and cause, and the node at which they end.
@@ -343,6 +356,31 @@ impl CallTree {
     ) -> impl Iterator<Item = (NodeId, Option<Cause>, u64)> + '_ {
         let ends = self.ends_below(id).iter();
         ends.map(|end| (end.node, self.cause(end), self.sum(end).value))
+    }
+
+    /// The cause of most of each node's value with all nodes below, one entry a node in preorder; none for
+    /// what is no time. Linear in nodes.
+    #[must_use]
+    pub fn main_causes(&self) -> Vec<Option<Cause>> {
+        let mut causes = vec![None; self.nodes.len()];
+        // From the last node to the first, all that is below a node is one level deeper than it.
+        let mut open: Vec<[u64; Cause::ALL.len()]> = Vec::new();
+        let mut ends = self.ends.iter().rev().peekable();
+        for (at, node) in self.nodes.iter().enumerate().rev() {
+            let depth = node.depth as usize;
+            if open.len() < depth + 2 {
+                open.resize(depth + 2, Default::default());
+            }
+            let mut sums = std::mem::take(&mut open[depth + 1]);
+            while let Some(end) = ends.next_if(|end| end.node.index() == at) {
+                if let Some(cause) = self.cause(end) {
+                    sums[usize::from(cause.code())] += self.sum(end).value;
+                }
+            }
+            causes[at] = main_cause(&sums);
+            open[depth].iter_mut().zip(sums).for_each(|(sum, more)| *sum += more);
+        }
+        causes
     }
 
     pub(super) fn ends_below(&self, id: NodeId) -> &[End] {

@@ -41,6 +41,18 @@ impl Holes {
     }
 }
 
+/// Builds the intervals of a recording that was read and has none because its recorder never built them;
+/// `unfinished` says that the recorder did not finish the file.
+///
+/// A damaged file may have lost its intervals. Built anew from what else is left of it they would claim time
+/// that nobody measured. Only a file that never had any still has its switches.
+pub fn build_missing(recording: &mut Recording, unfinished: bool) {
+    let never_built = unfinished || !recording.switches.is_empty();
+    if never_built && recording.intervals.is_empty() {
+        build(recording);
+    }
+}
+
 /// Builds the intervals of every recorded thread and takes the raw switches out of the recording.
 ///
 /// Rows come ordered by thread, then by start, and tile each thread's life. A loss row is added

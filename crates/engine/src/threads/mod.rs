@@ -22,7 +22,7 @@ mod reconcile;
 mod state;
 mod timeline;
 
-pub use build::build;
+pub use build::{build, build_missing};
 
 #[cfg(test)]
 mod laws;

@@ -20,6 +20,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("query", &["model", "recording"]),
     ("audit", &["model", "recording", "query"]),
     ("report", &["model", "engine", "findings", "probe"]),
+    ("wasm", &["model", "engine", "recording", "findings", "report"]),
+    ("server", &["model", "recording"]),
     ("data", &["model", "engine", "recording", "query", "audit", "report"]),
     (
         "culprit",
@@ -35,6 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "record",
             "exchange",
             "report",
+            "server",
         ],
     ),
 ];

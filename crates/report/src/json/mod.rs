@@ -6,6 +6,7 @@
 
 mod activities;
 mod diff;
+mod filter;
 mod findings;
 mod fleet;
 mod missing;
@@ -13,11 +14,13 @@ mod path;
 mod phases;
 mod report;
 mod source;
+mod timeline;
 mod views;
 mod wakers;
 
 pub use activities::ActivitiesDocument;
 pub use diff::DiffDocument;
+pub use filter::FilterJson;
 pub use findings::{Document as FindingsDocument, FindingJson, finding_document};
 pub use fleet::FleetFindingsDocument;
 pub use missing::{LeftOutJson, MissingJson, OfRecording, OfView};
@@ -25,6 +28,7 @@ pub use path::PathDocument;
 pub use phases::PhasesDocument;
 pub use report::ReportDocument;
 pub use source::SourceDocument;
+pub use timeline::{IntervalDocument, LaneJson, OverviewDocument};
 pub use views::{ButterflyDocument, TopDocument, TreeDocument};
 pub use wakers::WakersDocument;
 

@@ -3,11 +3,55 @@
 use std::sync::Arc;
 
 use culprit_engine::calls::{CallTree, Index, Query};
-use culprit_model::{Filter, Nanos, Time};
+use culprit_model::{Filter, Metric, Nanos, Recording, Time};
+
+use crate::Error;
+use crate::filters::query;
+
+/// A view that would be empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NothingToShow {
+    /// `nothing to show: ` and the reasons.
+    pub why: String,
+    /// What shows something instead, where the reasons do not say.
+    pub hint: Option<&'static str>,
+    /// True where not the filter is the reason: the recording has no rows.
+    pub no_rows: bool,
+}
+
+/// Why a tree is empty; none when it is not.
+pub fn nothing_to_show(tree: &CallTree, filter: &Filter) -> Option<NothingToShow> {
+    let reasons = why_empty(tree, filter).join("; ");
+    let no_rows = tree.index().is_some_and(|index| index.rows() == 0);
+    let why = format!("nothing to show: {reasons}");
+    (!reasons.is_empty()).then_some(NothingToShow { why, hint: None, no_rows })
+}
+
+/// As [`nothing_to_show`], for a tree of run time: there is none where there is no thread time, and where the
+/// run waited for nothing of what the filter keeps.
+///
+/// # Errors
+/// When a pattern is wrong.
+pub fn no_run_time(
+    recording: &Recording,
+    run: &CallTree,
+    filter: &Filter,
+) -> Result<Option<NothingToShow>, Error> {
+    if run.total() > 0 {
+        return Ok(None);
+    }
+    let filter = Filter { metric: Metric::Wall, ..filter.clone() };
+    let all = CallTree::of(recording, &query(&filter)?);
+    let nothing = nothing_to_show(&all, &filter).unwrap_or_else(|| NothingToShow {
+        why: "nothing to show: the run waited for nothing that the filter keeps".to_owned(),
+        hint: Some("`--metric wall` shows the time of all threads"),
+        no_rows: false,
+    });
+    Ok(Some(nothing))
+}
 
 /// One sentence a reason; empty when the tree is not.
-#[must_use]
-pub fn why_empty(tree: &CallTree, filter: &Filter) -> Vec<String> {
+fn why_empty(tree: &CallTree, filter: &Filter) -> Vec<String> {
     let Some(index) = tree.index().filter(|_| tree.total() == 0) else { return Vec::new() };
     let mut reasons: Vec<String> = tree
         .unmet()

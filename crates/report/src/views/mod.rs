@@ -30,7 +30,7 @@ pub use columns::Column;
 pub use compared::{DiffRun, DiffRuns, DiffScale, common_metric};
 pub use cpi::Cpi;
 pub use diff::{DiffGroup, DiffView, Section, Sides, change, diff_text, one_sided, scaled};
-pub use empty::why_empty;
+pub use empty::{NothingToShow, no_run_time, nothing_to_show};
 pub use errors::{StandardErrors, Variances};
 pub use flame::{box_name, flame_text, guess_mark, root_name};
 pub use fleet::{

@@ -1,0 +1,109 @@
+//! Views as columns of numbers.
+
+use culprit_engine::calls::{CallTree, NameId, NodeId};
+use culprit_model::{Cause, Label as _};
+use culprit_report::views::{Function, FunctionPlaces, Kind, functions};
+
+/// The code of no cause.
+const NO_CAUSE: u8 = u8::MAX;
+
+/// Functions by falling own value.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FunctionColumns {
+    /// Value in itself.
+    pub own: Vec<f64>,
+    /// Value in itself and what it calls.
+    pub total: Vec<f64>,
+    /// Rows of the recording behind the total.
+    pub count: Vec<f64>,
+    /// Number of the name.
+    pub name: Vec<u32>,
+    /// 0 a function, 1 a process, thread or activity, 2 a cause.
+    pub kind: Vec<u8>,
+    /// Code of the cause of most of the own value.
+    pub cause: Vec<u8>,
+    /// `app.py:8`, or nothing.
+    pub place: Vec<String>,
+}
+
+/// A call tree in preorder.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TreeColumns {
+    /// Number of the name.
+    pub name: Vec<u32>,
+    /// Nodes between it and the root.
+    pub depth: Vec<u16>,
+    /// Value with all nodes below.
+    pub value: Vec<f64>,
+    /// Value that ended at the node.
+    pub own: Vec<f64>,
+    /// Code of the cause of most of the value.
+    pub cause: Vec<u8>,
+    /// The node behind the subtree.
+    pub end: Vec<u32>,
+}
+
+/// A value for JavaScript, whose numbers are exact up to 2 to the 53: 104 days of ns.
+#[expect(clippy::cast_precision_loss, reason = "a page shows no more digits")]
+fn value(value: u64) -> f64 {
+    value as f64
+}
+
+fn code(cause: Option<Cause>) -> u8 {
+    cause.map_or(NO_CAUSE, Cause::code)
+}
+
+fn name(id: NameId) -> u32 {
+    u32::try_from(id.index()).unwrap_or(u32::MAX)
+}
+
+impl FunctionColumns {
+    /// Of all names of a tree.
+    pub(crate) fn of(tree: &CallTree, places: &FunctionPlaces) -> Self {
+        let rows = functions(tree);
+        let kind = |row: &Function| match row.kind {
+            Kind::Function => 0,
+            Kind::Thread => 1,
+            Kind::Cause => 2,
+        };
+        let main = |row: &Function| {
+            let own =
+                row.causes.iter().max_by_key(|(cause, value)| (*value, std::cmp::Reverse(*cause)));
+            code(own.map(|(cause, _)| *cause).or_else(|| Cause::from_word(&row.name)))
+        };
+        Self {
+            own: rows.iter().map(|row| value(row.own)).collect(),
+            total: rows.iter().map(|row| value(row.total)).collect(),
+            count: rows.iter().map(|row| value(row.count)).collect(),
+            name: rows.iter().map(|row| name(row.id)).collect(),
+            kind: rows.iter().map(kind).collect(),
+            cause: rows.iter().map(main).collect(),
+            place: rows
+                .iter()
+                .map(|row| places.get(&row.name).map(|place| place.label()).unwrap_or_default())
+                .collect(),
+        }
+    }
+}
+
+impl TreeColumns {
+    /// Of all nodes of a tree, those of one caller by falling value.
+    pub(crate) fn of(tree: &CallTree) -> Self {
+        let causes = tree.main_causes();
+        let mut own = vec![0; tree.nodes().len()];
+        for (node, _, value) in tree.ended_below(NodeId::ROOT) {
+            own[node.index()] += value;
+        }
+        let mut columns = Self::default();
+        for (at, id) in (0_u32..).zip(tree.ordered()) {
+            let node = tree.node(id);
+            columns.name.push(name(node.name));
+            columns.depth.push(u16::try_from(node.depth).unwrap_or(u16::MAX));
+            columns.value.push(value(node.total));
+            columns.own.push(value(own[id.index()]));
+            columns.cause.push(code(causes[id.index()]));
+            columns.end.push(at + node.subtree());
+        }
+        columns
+    }
+}

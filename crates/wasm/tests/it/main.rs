@@ -1,0 +1,241 @@
+//! A session as a page uses it: bytes in, columns and JSON out.
+
+use culprit_model::{Filter, Recording, notation};
+use culprit_report::Shown;
+use culprit_report::filters::run_filter;
+use culprit_report::views::functions;
+use culprit_wasm::{Session, TreeColumns};
+use serde_json::Value;
+
+const DRAWING: &str = "
+    stack a cpu.user app!main;app!work
+    stack k cpu.kernel app!main;libc.so.6!read;[kernel]!ksys_read
+    stack l blocked.lock app!main;libc.so.6!pthread_mutex_lock;[kernel]!futex_do_wait
+    stack s blocked.sleep app!nap;libc.so.6!clock_nanosleep
+    app(10)/app(10)     aakkllllaa|
+    app(10)/worker(11)  aaaaaaaaaa|
+    app(10)/spare(12)   ssssssssss|
+    wake 8 worker > app app!main;libc.so.6!pthread_mutex_unlock
+    root app(10)";
+
+fn recording() -> Recording {
+    let mut recording = notation::parse(DRAWING).expect("a drawing");
+    for frame in &mut recording.frames {
+        if frame.function.as_str() == "work" {
+            (frame.file, frame.line) = (Some("/src/app.c".into()), Some(8));
+        }
+    }
+    recording
+}
+
+fn session() -> Session {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("x.culprit");
+    culprit_recording::write(&path, &recording()).expect("a file");
+    Session::open("x.culprit", std::fs::read(path).expect("its bytes")).expect("a session")
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("a document")
+}
+
+/// A tree as lines of indented names with their values in ms.
+fn drawn(session: &Session, tree: &TreeColumns) -> Vec<String> {
+    let names = session.names();
+    let line = |at: usize| {
+        let (depth, name) = (usize::from(tree.depth[at]), tree.name[at] as usize);
+        format!("{:depth$}{} {}", "", names[name], tree.value[at] / 1e6)
+    };
+    (0..tree.name.len()).map(line).collect()
+}
+
+#[test]
+fn a_session_opens_on_the_run_time_of_all() {
+    let mut session = session();
+    let filtered = json(&session.filter("{}").unwrap());
+    let shown = Shown::new(&recording(), &run_filter(), None).unwrap();
+    assert_eq!(filtered["metric"], "run");
+    assert_eq!((&filtered["unit"], &filtered["empty"]), (&"ns".into(), &Value::Null));
+    assert_eq!(filtered["total"], shown.tree.total());
+    assert_eq!(filtered["heading"], shown.basis.heading(&shown.tree));
+    let (names, columns, rows) = (session.names(), session.functions(), functions(&shown.tree));
+    assert_eq!(columns.name.len(), rows.len());
+    for (at, row) in rows.iter().enumerate() {
+        assert_eq!(names[columns.name[at] as usize], row.name);
+        #[expect(clippy::cast_precision_loss, reason = "some ms")]
+        let values = [row.own as f64, row.total as f64, row.count as f64];
+        let found = [columns.own[at], columns.total[at], columns.count[at]];
+        let same = found.iter().zip(values).all(|(found, value)| (found - value).abs() < 0.5);
+        assert!(same, "{}: {found:?} {values:?}", row.name);
+    }
+    let work = rows.iter().position(|row| row.name == "app!work").unwrap();
+    assert_eq!((columns.place[work].as_str(), columns.kind[work]), ("app.c:8", 0));
+    assert_eq!(columns.cause[work], 0);
+}
+
+#[test]
+fn a_tree_is_in_preorder_with_the_costliest_first() {
+    let mut session = session();
+    session.filter(r#"{"metric":"wall","thread":"app"}"#).unwrap();
+    let tree = session.tree();
+    let lines = drawn(&session, &tree);
+    assert_eq!(
+        lines[..4],
+        ["ROOT 10", " Process app (10) 10", "  Thread app (10) 10", "   app!main 10"]
+    );
+    for (at, line) in lines.iter().enumerate() {
+        let end = tree.end[at] as usize;
+        assert!(tree.depth[at + 1..end].iter().all(|depth| *depth > tree.depth[at]));
+        assert!(tree.depth.get(end).is_none_or(|depth| *depth <= tree.depth[at]));
+        let below: f64 = (at + 1..end)
+            .filter(|child| tree.depth[*child] == tree.depth[at] + 1)
+            .map(|child| tree.value[child])
+            .sum();
+        assert!((below + tree.own[at] - tree.value[at]).abs() < 0.5, "{line}");
+    }
+    let lock = lines.iter().position(|line| line.contains("pthread_mutex_lock")).unwrap();
+    assert_eq!(tree.cause[lock], 8);
+    let name = tree.name[lock];
+    assert_eq!(
+        drawn(&session, &session.callers(name).unwrap())[1..3],
+        [" libc.so.6!pthread_mutex_lock 4", "  app!main 4"]
+    );
+    assert_eq!(drawn(&session, &session.callees(name).unwrap())[2], "  [kernel]!futex_do_wait 4");
+    assert!(session.callers(9_999).unwrap_err().0.contains("9999"));
+}
+
+#[test]
+fn lanes_are_the_threads_that_the_filter_keeps_the_idle_ones_last() {
+    let mut session = session();
+    let threads = json(&session.threads().unwrap());
+    let names: Vec<_> = threads.as_array().unwrap().iter().map(|row| &row["name"]).collect();
+    assert_eq!(names.len(), 3);
+    assert_eq!(
+        (names[0], names[2], &threads[2]["idle"]),
+        (&"app".into(), &"spare".into(), &true.into())
+    );
+    let (rows, bars) = session.lanes((0, 10_000_000), 10, false).unwrap();
+    assert_eq!(rows, [0, 1, 2]);
+    assert_eq!((bars.first.len(), bars.first[0], bars.first[3] as usize), (4, 0, bars.cause.len()));
+    assert_eq!(bars.left[..4], [0.0, 2.0, 4.0, 8.0]);
+    let (busy, _) = session.lanes((0, 10_000_000), 10, true).unwrap();
+    assert_eq!(busy, [0, 1]);
+    let wait = json(&session.at(0, 5_000_000).unwrap());
+    assert_eq!(
+        (&wait["from"], &wait["to"], &wait["cause"]),
+        (&4_000_000.into(), &8_000_000.into(), &8.into())
+    );
+    assert_eq!(
+        (&wait["waker"]["thread"], &wait["waker"]["name"]),
+        (&1.into(), &"worker (11)".into())
+    );
+    assert_eq!(wait["waker"]["stack"][0], "libc.so.6!pthread_mutex_unlock");
+    assert_eq!(session.at(0, 99_000_000).unwrap(), "null");
+    assert_eq!(session.at(77, 0).unwrap(), "null");
+    session.filter(r#"{"thread":"worker"}"#).unwrap();
+    assert_eq!(json(&session.threads().unwrap()).as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn an_overview_is_the_report_and_leaves_the_session_as_it_was() {
+    let mut session = session();
+    let first = session.overview().unwrap();
+    let overview = json(&first);
+    assert!(
+        overview["verdict"].as_str().unwrap().starts_with("10.0 ms"),
+        "{}",
+        overview["verdict"]
+    );
+    assert_eq!(
+        (&overview["format"], overview["causes"].as_array().unwrap().len()),
+        (&1.into(), 19)
+    );
+    assert_eq!(session.overview().unwrap(), first);
+    assert_eq!(session.tree(), session.tree());
+}
+
+#[test]
+fn a_filter_that_leaves_nothing_says_what_to_lift() {
+    let mut session = session();
+    let empty = |session: &mut Session, filter: &str| {
+        json(&session.filter(filter).unwrap())["empty"].as_str().unwrap_or_default().to_owned()
+    };
+    let why = empty(&mut session, r#"{"metric":"wall","include":"nowhere"}"#);
+    assert!(why.starts_with("nothing to show: `--inc nowhere` matches no frame"), "{why}");
+    assert!(session.functions().name.is_empty());
+    let why = empty(&mut session, r#"{"include":"nap"}"#);
+    assert!(why.ends_with("`--metric wall` shows the time of all threads"), "{why}");
+    assert_eq!(empty(&mut session, r#"{"metric":"wall","include":"nap"}"#), "");
+}
+
+#[test]
+fn what_cannot_be_done_is_said_and_changes_nothing() {
+    let mut session = session();
+    let before = session.functions();
+    for (filter, why) in [
+        ("{", "cannot read the filter"),
+        (r#"{"metric":"speed"}"#, "unknown metric `speed`"),
+        (r#"{"include":"@("}"#, "docs/filters.md"),
+        (r#"{"presets":["mine"]}"#, "`mine`"),
+    ] {
+        let refused = session.filter(filter).unwrap_err().0;
+        assert!(refused.contains(why), "{refused}");
+    }
+    assert_eq!(session.functions(), before);
+    session.filter(r#"{"activity":"x","metric":"wall"}"#).unwrap();
+    assert!(session.overview().unwrap_err().0.contains("--from"));
+    session.filter("{}").unwrap();
+    assert!(session.overview().is_ok());
+    for bytes in [&b""[..], b"PK", b"\x7fELF", &[0; 4_096]] {
+        let refused = Session::open("odd.bin", bytes.to_vec()).unwrap_err().0;
+        assert!(refused.contains("`odd.bin`"), "{refused}");
+    }
+}
+
+#[test]
+fn a_cut_or_changed_file_is_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.culprit");
+    culprit_recording::write(&path, &recording()).unwrap();
+    let whole = std::fs::read(path).unwrap();
+    for at in (0..whole.len()).step_by(97) {
+        let mut changed = whole.clone();
+        changed[at] ^= 0x55;
+        for bytes in [whole[..at].to_vec(), changed] {
+            if let Ok(mut session) = Session::open("x.culprit", bytes) {
+                let _ = session.overview();
+                session.filter(r#"{"metric":"wall"}"#).unwrap();
+                let _ = (session.functions(), session.tree(), session.threads());
+                let _ = session.lanes((0, u64::MAX), 100, false);
+            }
+        }
+    }
+}
+
+#[test]
+fn filters_of_a_session_are_those_of_views() {
+    let mut session = session();
+    for (given, filter) in [
+        (
+            r#"{"metric":"wall","from":2000000}"#,
+            Filter { from: Some(culprit_model::Time(2_000_000)), ..Filter::default() },
+        ),
+        (
+            r#"{"metric":"wall","fold":"^[kernel]!"}"#,
+            Filter { fold: "^[kernel]!".to_owned(), ..Filter::default() },
+        ),
+        (
+            r#"{"metric":"wall","group":"{%}!->module $1"}"#,
+            Filter { group: "{%}!->module $1".to_owned(), ..Filter::default() },
+        ),
+    ] {
+        session.filter(given).unwrap();
+        let shown = Shown::new(&recording(), &filter, None).unwrap();
+        let wanted: Vec<_> =
+            shown.tree.ordered().map(|id| shown.tree.name(id).to_string()).collect();
+        let names = session.names();
+        let found: Vec<_> =
+            session.tree().name.iter().map(|name| names[*name as usize].clone()).collect();
+        assert_eq!(found, wanted, "{given}");
+    }
+}
