@@ -27,17 +27,17 @@ export function recordings() {
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
-/** A browser on the served page. `visit` opens a page that must stay without errors. */
+/** A browser on the served page. `openPage` opens a page that must stay without errors. */
 export async function start() {
   assert.ok(existsSync(here('../dist/index.html')), 'build the page first: npm run build');
   const folder = recordings();
   const server = await serve(folder);
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
   const problems = [];
-  async function visit(hash = '', options = {}) {
+  async function openPage(hash = '', options = {}) {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
     const page = await context.newPage();
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(90_000);
     page.on('pageerror', (error) => problems.push(`error: ${error.message}`));
     page.on('console', (message) => message.type() === 'error' && problems.push(`console: ${message.text()}`));
     page.on('dialog', (dialog) => {
@@ -50,7 +50,7 @@ export async function start() {
   return {
     folder,
     url: server.url,
-    visit,
+    openPage,
     contexts: () => browser.contexts(),
     problems,
     async stop() {
@@ -78,7 +78,7 @@ export async function shot(page, name) {
 }
 
 /** Waits until a condition holds, and says which one did not. */
-export async function until(what, condition, timeout = 10_000) {
+export async function until(what, condition, timeout = 30_000) {
   const end = Date.now() + timeout;
   for (;;) {
     const seen = await condition();

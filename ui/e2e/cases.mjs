@@ -14,13 +14,21 @@ const LOCKS = '#v=1&rec=locks.culprit';
 
 /** The page with a recording of the server, once it shows. */
 async function opened(world, hash, options) {
-  const page = await world.visit(hash, options);
+  const page = await world.openPage(hash, options);
   await page.locator('.tabs').waitFor();
   return page;
 }
 
+/** To another state of the open recording, as a person who edits the address. */
+async function go(page, hash) {
+  await page.evaluate((to) => {
+    location.hash = to;
+  }, hash);
+  await page.waitForTimeout(150);
+}
+
 const tab = (page, name) => page.locator('.tabs button', { hasText: name }).click();
-const told = (page) => page.locator('.told').first().innerText();
+const told = (page) => page.locator('.status-line').first().innerText();
 
 /** What axe finds wrong. It runs beside the page's own code, which the page's policy does not bind. */
 async function violations(page) {
@@ -36,7 +44,7 @@ async function violations(page) {
 
 export const cases = {
   async 'opens a chosen file and shows the verdict'(world) {
-    const page = await world.visit();
+    const page = await world.openPage();
     await shot(page, 'open');
     await openFile(page, join(world.folder, 'service.culprit'));
     assert.match(await page.locator('.verdict').innerText(), /661 ms/);
@@ -46,7 +54,7 @@ export const cases = {
   },
 
   async 'opens a dropped file'(world) {
-    const page = await world.visit();
+    const page = await world.openPage();
     const bytes = readFileSync(join(world.folder, 'service.culprit')).toString('base64');
     const transfer = await page.evaluateHandle((text) => {
       const data = new DataTransfer();
@@ -59,7 +67,7 @@ export const cases = {
   },
 
   async 'refuses what is no recording, and says so'(world) {
-    const page = await world.visit();
+    const page = await world.openPage();
     await page.locator('input[type=file]').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no recording') });
     const text = await page.locator('[role=alert]').innerText();
     assert.match(text, /could not be opened/);
@@ -68,7 +76,7 @@ export const cases = {
   },
 
   async 'opens a recording of the server by its button'(world) {
-    const page = await world.visit();
+    const page = await world.openPage();
     await page.getByRole('button', { name: 'locks.culprit' }).click();
     await page.locator('.verdict').waitFor();
     assert.equal(address(page).rec, 'locks.culprit');
@@ -129,14 +137,14 @@ export const cases = {
   },
 
   async 'an empty view names the filter, and its button lifts it'(world) {
+    const page = await opened(world, SERVICE);
     for (const view of ['flame', 'tree', 'functions', 'butterfly']) {
-      const page = await opened(world, `${SERVICE}&view=${view}&inc=nothing-has-this-name`);
+      await go(page, `${SERVICE}&view=${view}&inc=nothing-has-this-name`);
       await page.locator('.empty').waitFor();
       assert.match(await page.locator('.empty').innerText(), /nothing-has-this-name/);
       if (view === 'flame') await shot(page, 'empty');
       await page.getByRole('button', { name: 'Remove the filter include nothing-has-this-name' }).last().click();
       await until('the view shows again', async () => (await page.locator('.empty').count()) === 0);
-      await page.context().close();
     }
   },
 
@@ -157,7 +165,7 @@ export const cases = {
     assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^\| Own \| Own % \|/);
     await shot(page, 'functions');
     await page.locator('.grid-body .grid-row').nth(2).dblclick();
-    await page.getByRole('heading', { name: 'Callers' }).waitFor();
+    await page.getByRole('heading', { name: 'Callers', exact: true }).waitFor();
     await until('both sides show', async () => (await page.locator('.wing .grid-body, .wing p.soft').count()) >= 2);
     await shot(page, 'butterfly');
   },
@@ -247,7 +255,7 @@ export const cases = {
   },
 
   async 'by keyboard only: from the first screen to a function in the flame graph'(world) {
-    const page = await world.visit();
+    const page = await world.openPage();
     await page.getByRole('button', { name: 'service.culprit' }).waitFor();
     for (let presses = 0; presses < 12; presses += 1) {
       await page.keyboard.press('Tab');
@@ -281,12 +289,12 @@ export const cases = {
   },
 
   async 'links of another version say so'(world) {
-    const page = await world.visit('#v=9&rec=service.culprit&view=flame');
+    const page = await world.openPage('#v=9&rec=service.culprit&view=flame');
     await page.getByText('This link has version 9').waitFor();
   },
 
   async 'a link about a file that is not here asks for it, and keeps its view'(world) {
-    const page = await world.visit('#v=1&rec=gone.culprit&view=tree');
+    const page = await world.openPage('#v=1&rec=gone.culprit&view=tree');
     await page.getByText('gone.culprit').waitFor();
     assert.equal(address(page).view, 'tree');
   },
@@ -294,9 +302,7 @@ export const cases = {
   async 'hostile names are text'(world) {
     const page = await opened(world, '#v=1&rec=hostile.culprit');
     for (const view of ['overview', 'functions', 'tree', 'flame', 'butterfly', 'timeline']) {
-      await page.evaluate((name) => {
-        location.hash = `#v=1&rec=hostile.culprit&view=${name}`;
-      }, view);
+      await go(page, `#v=1&rec=hostile.culprit&view=${view}`);
       await page.locator(`.tabs [aria-current]`).waitFor();
       await page.waitForTimeout(250);
       assert.equal(await page.locator('img, #app script, #app b').count(), 0, view);
@@ -325,18 +331,19 @@ export const cases = {
 
   async 'axe finds nothing, in both themes'(world) {
     for (const colorScheme of ['light', 'dark']) {
-      const first = await world.visit('', { colorScheme });
+      const first = await world.openPage('', { colorScheme });
       await first.getByRole('button', { name: 'locks.culprit' }).waitFor();
       assert.deepEqual(await violations(first), [], `${colorScheme} first screen`);
       await first.context().close();
+      const page = await opened(world, LOCKS, { colorScheme });
       for (const rest of ['overview', 'timeline', 'timeline&table=1', 'flame&q=a', 'flame&table=1', 'functions', 'tree', 'butterfly', 'flame&inc=nothing-here']) {
-        const page = await opened(world, `${LOCKS}&view=${rest}`, { colorScheme });
+        await go(page, `${LOCKS}&view=${rest}`);
         await page.locator('.view, .empty').first().waitFor();
         await until('the view is there', async () => (await page.locator('.waiting').count()) === 0);
         assert.deepEqual(await violations(page), [], `${colorScheme} ${rest}`);
         if (colorScheme === 'dark') await shot(page, `dark-${rest.replace(/\W/g, '-')}`);
-        await page.context().close();
       }
+      await page.context().close();
     }
   },
 
@@ -352,14 +359,14 @@ export const cases = {
   },
 
   async 'fits a phone'(world) {
+    const page = await opened(world, LOCKS, { viewport: { width: 360, height: 740 }, hasTouch: true, reducedMotion: 'reduce' });
     for (const view of ['overview', 'timeline', 'flame', 'functions', 'tree', 'butterfly']) {
-      const page = await opened(world, `${LOCKS}&view=${view}`, { viewport: { width: 360, height: 740 }, hasTouch: true, reducedMotion: 'reduce' });
+      await go(page, `${LOCKS}&view=${view}`);
       await page.locator('.view').waitFor();
       await page.waitForTimeout(150);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       await shot(page, `phone-${view}`);
       assert.ok(wide <= 361, `${view}: ${wide} px wide`);
-      await page.context().close();
     }
   },
 };

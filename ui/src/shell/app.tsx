@@ -116,10 +116,12 @@ function useOpening(store: Store, engine: Engine) {
   const [busy, setBusy] = useState<string | null>(null);
   const [error, setError] = useState<string | null>(null);
   const open = async (name: string, read: () => Promise<Uint8Array>) => {
-    setBusy(name);
+    setBusy(`Opening ${name}…`);
     setError(null);
     try {
-      const report = await engine.ask('open', { name, bytes: await read() });
+      await engine.ask('open', { name, bytes: await read() });
+      setBusy(`Looking for findings in ${name}…`);
+      const report = await engine.ask('report', {});
       // A link's state is kept for the file that it names; for another file it would mean nothing.
       if (store.get().recording !== name) store.set({ ...START, recording: name });
       setRecording({ name, report });

@@ -13,7 +13,7 @@ export function Empty({ state, reason }: { state: State; reason: string }) {
     <section class="empty" role="status" aria-label="Nothing to show">
       <h2>Nothing to show</h2>
       <p>
-        <Prose text={reason} />
+        <Prose text={reason.replace(/^nothing to show: /, '')} />
       </p>
       <p class="buttons">
         {lifts.map((chip) => (

@@ -12,6 +12,7 @@ export interface OpenProps {
   /** The recording that a link names, but which is not here. */
   readonly wanted: string | null;
   readonly error: string | null;
+  /** What is being done; null when nothing is. */
   readonly busy: string | null;
   onFile(file: File): void;
   onOffered(name: string): void;
@@ -29,7 +30,7 @@ export function OpenScreen(props: OpenProps) {
       </div>
       {busy !== null && (
         <p class="notice" role="status">
-          Opening {shown(busy, 80)}…
+          {shown(busy, 160)}
         </p>
       )}
       {error !== null && <ErrorText text={error} />}

@@ -55,7 +55,7 @@ export function useStore(store: Store): State {
   return state;
 }
 
-export interface Asked<A extends Ask> {
+export interface AnswerState<A extends Ask> {
   /** The last answer, also while a newer one is awaited. */
   readonly value: Gives<A> | null;
   readonly error: string | null;
@@ -63,8 +63,8 @@ export interface Asked<A extends Ask> {
 }
 
 /** Asks the engine, again whenever the question changes. None asks nothing. */
-export function useAnswer<A extends Ask>(engine: Engine, ask: A, args: Args<A> | null): Asked<A> {
-  const [asked, set] = useState<Asked<A>>({ value: null, error: null, pending: true });
+export function useAnswer<A extends Ask>(engine: Engine, ask: A, args: Args<A> | null): AnswerState<A> {
+  const [reply, set] = useState<AnswerState<A>>({ value: null, error: null, pending: true });
   const key = JSON.stringify(args);
   const current = useRef(key);
   current.current = key;
@@ -83,5 +83,5 @@ export function useAnswer<A extends Ask>(engine: Engine, ask: A, args: Args<A> |
     );
     // The key stands for the arguments.
   }, [engine, ask, key]);
-  return asked;
+  return reply;
 }

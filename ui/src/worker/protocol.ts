@@ -78,6 +78,8 @@ export interface Waker {
 
 /** The lanes of a window, and the threads that they are of. */
 export interface Timeline {
+  /** The window that the bars' pixels span. */
+  readonly have: readonly [Ns, Ns];
   readonly lanes: Lanes;
   /** All threads that the filter keeps, by their part of the run; a lane names its row here. */
   readonly threads: readonly Thread[];
@@ -92,7 +94,8 @@ export interface Answer<Columns> {
 
 /** Each question: what it takes and what it gives. */
 export interface Questions {
-  open: { args: { name: string; bytes: Uint8Array }; gives: Report };
+  open: { args: { name: string; bytes: Uint8Array }; gives: null };
+  report: { args: Record<string, never>; gives: Report };
   functions: { args: { filter: Filter }; gives: Answer<Functions> };
   tree: { args: { filter: Filter }; gives: Answer<Tree> };
   callers: { args: { filter: Filter; name: string }; gives: Answer<Tree> };

@@ -25,13 +25,14 @@ type Answers = { [A in Ask]: (args: Args<A>) => Gives<A> };
 
 const ANSWERS: Answers = {
   open,
+  report,
   functions: ({ filter }) => view(filter, (open) => open.functions()),
   tree: ({ filter }) => view(filter, (open) => open.tree()),
   callers: ({ filter, name }) => view(filter, (open, names) => open.callers(numberOf(names, name))),
   callees: ({ filter, name }) => view(filter, (open, names) => open.callees(numberOf(names, name))),
   lanes({ filter, from, to, pixels, busyOnly }) {
     const open = use(filter);
-    return { lanes: open.lanes(from, to, pixels, busyOnly), threads: threadsOf(open) };
+    return { have: [from, to], lanes: open.lanes(from, to, pixels, busyOnly), threads: threadsOf(open) };
   },
   interval({ filter, tid, time }) {
     const open = use(filter);
@@ -49,13 +50,17 @@ function open({ name, bytes }: Args<'open'>): Gives<'open'> {
   session?.free();
   session = null;
   set = null;
-  const opened = new Session(name, bytes);
-  const report = JSON.parse(opened.overview()) as Report & { format: number };
-  if (report.format !== FORMAT) {
-    throw new Error(`the page reads format ${FORMAT} of the engine's answers, the engine gives ${report.format}: reload the page`);
+  session = new Session(name, bytes);
+  return null;
+}
+
+/** The report of the whole recording: it is taken before any filter is set. */
+function report(): Report {
+  const found = JSON.parse(current().overview()) as Report & { format: number };
+  if (found.format !== FORMAT) {
+    throw new Error(`the page reads format ${FORMAT} of the engine's answers, the engine gives ${found.format}: reload the page`);
   }
-  session = opened;
-  return report;
+  return found;
 }
 
 function current(): Session {

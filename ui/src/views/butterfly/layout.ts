@@ -14,5 +14,5 @@ export function valuesOf(focus: string, functions: Functions, names: readonly st
   return row < 0 ? null : { own: at(functions.own, row), total: at(functions.total, row) };
 }
 
-/** True for a side with nothing but the function itself. */
-export const lonely = (tree: Tree): boolean => tree.name.length <= 1;
+/** True for a side with nothing but the root and the function itself. */
+export const lonely = (tree: Tree): boolean => tree.name.length <= 2;

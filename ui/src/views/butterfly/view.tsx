@@ -13,10 +13,10 @@ import { focusOf, lonely, valuesOf } from './layout';
 
 export function ButterflyView({ state }: { state: State }) {
   const { engine, store } = usePage();
-  const asked = useAnswer(engine, 'functions', { filter: state.filter });
-  if (asked.error !== null) return <Failed state={state} message={asked.error} />;
-  if (asked.value === null) return <Waiting />;
-  const { filtered, names, columns } = asked.value;
+  const reply = useAnswer(engine, 'functions', { filter: state.filter });
+  if (reply.error !== null) return <Failed state={state} message={reply.error} />;
+  if (reply.value === null) return <Waiting />;
+  const { filtered, names, columns } = reply.value;
   if (filtered.empty !== null) return <Empty state={state} reason={filtered.empty} />;
   const focus = focusOf(state.focus, columns, names);
   if (focus === null) return <Empty state={state} reason="The recording has no functions." />;
@@ -25,7 +25,7 @@ export function ButterflyView({ state }: { state: State }) {
   const top = listed(columns, false).slice(0, 200).map((row) => names[columns.name[row] ?? 0] ?? '');
   const choices = top.includes(focus) ? top : [focus, ...top];
   return (
-    <section class="view" aria-busy={asked.pending}>
+    <section class="view" aria-busy={reply.pending}>
       <div class="toolbar">
         <label class="grow">
           function{' '}
@@ -61,23 +61,24 @@ interface SideProps {
 
 function Side({ state, ask, focus, title, none }: SideProps) {
   const { engine, recording } = usePage();
-  const asked = useAnswer(engine, ask, { filter: state.filter, name: focus });
+  const reply = useAnswer(engine, ask, { filter: state.filter, name: focus });
   const causes = useMemo(() => causeTable(recording.report.causes), [recording]);
   const [open, setOpen] = useState<readonly string[]>([]);
   return (
     <section class="wing" aria-label={title}>
       <h2>{title}</h2>
-      {asked.error !== null && <p role="alert">{asked.error}</p>}
-      {asked.value === null && asked.error === null && <Waiting />}
-      {asked.value !== null && lonely(asked.value.columns) && <p class="soft">{none}</p>}
-      {asked.value !== null && !lonely(asked.value.columns) && (
+      {reply.error !== null && <p role="alert">{reply.error}</p>}
+      {reply.value === null && reply.error === null && <Waiting />}
+      {reply.value !== null && lonely(reply.value.columns) && <p class="soft">{none}</p>}
+      {reply.value !== null && !lonely(reply.value.columns) && (
         <TreeTable
           label={title}
-          tree={asked.value.columns}
-          basis={{ names: asked.value.names, unit: asked.value.filtered.unit, total: asked.value.filtered.total, causes }}
+          tree={reply.value.columns}
+          basis={{ names: reply.value.names, unit: reply.value.filtered.unit, total: reply.value.filtered.total, causes }}
           open={open}
           onOpen={setOpen}
           hits={null}
+          openTo={1}
         />
       )}
     </section>

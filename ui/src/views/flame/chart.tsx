@@ -95,11 +95,11 @@ export function Chart(props: ChartProps) {
     event.preventDefault();
     event.stopPropagation();
   };
-  const told = hovered >= 0 ? hovered : selected;
+  const described = hovered >= 0 ? hovered : selected;
   return (
     <>
-      <p class="told" id="flame-told" aria-live="polite">
-        {told >= 0 && told < tree.name.length ? describe(props, told) : 'Click a box to zoom. Right-click for include, exclude and fold. Arrow keys move.'}
+      <p class="status-line" id="flame-status" aria-live="polite">
+        {described >= 0 && described < tree.name.length ? describe(props, described) : 'Click a box to zoom. Right-click for include, exclude and fold. Arrow keys move.'}
       </p>
       <div
         ref={frame}
@@ -107,7 +107,7 @@ export function Chart(props: ChartProps) {
         tabIndex={0}
         role="application"
         aria-label="Flame graph. Arrow keys move, Enter zooms, M opens a menu, T shows a table"
-        aria-describedby="flame-told"
+        aria-describedby="flame-status"
         onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
         onKeyDown={onKeyDown}
       >

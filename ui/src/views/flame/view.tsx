@@ -14,12 +14,12 @@ import { Chart } from './chart';
 
 export function FlameView({ state }: { state: State }) {
   const { engine, store, recording } = usePage();
-  const asked = useAnswer(engine, 'tree', { filter: state.filter });
+  const reply = useAnswer(engine, 'tree', { filter: state.filter });
   const causes = useMemo(() => causeTable(recording.report.causes), [recording]);
-  const answer = asked.value;
+  const answer = reply.value;
   const hits = useMemo(() => answer && matcher(answer.names, state.search), [answer, state.search]);
   const hashes = useMemo(() => answer && pathHashes(answer.columns, answer.names), [answer]);
-  if (asked.error !== null) return <Failed state={state} message={asked.error} />;
+  if (reply.error !== null) return <Failed state={state} message={reply.error} />;
   if (answer === null || hashes === null) return <Waiting />;
   const { filtered, columns: tree, names } = answer;
   if (filtered.empty !== null) return <Empty state={state} reason={filtered.empty} />;
@@ -28,7 +28,7 @@ export function FlameView({ state }: { state: State }) {
   const words = found ? `${found.nodes} boxes match: ${measured(found.value, filtered.unit)} (${percent(found.value / filtered.total)})` : '';
   const basis = { names, unit: filtered.unit, total: filtered.total, causes };
   return (
-    <section class="view" aria-busy={asked.pending}>
+    <section class="view" aria-busy={reply.pending}>
       <div class="toolbar">
         <Search state={state} found={words} />
         {focus > 0 && (

@@ -18,12 +18,12 @@ import { listed, order, sheet } from './layout';
 
 export function FunctionsView({ state }: { state: State }) {
   const { engine } = usePage();
-  const asked = useAnswer(engine, 'functions', { filter: state.filter });
-  if (asked.error !== null) return <Failed state={state} message={asked.error} />;
-  if (asked.value === null) return <Waiting />;
-  const { filtered } = asked.value;
+  const reply = useAnswer(engine, 'functions', { filter: state.filter });
+  if (reply.error !== null) return <Failed state={state} message={reply.error} />;
+  if (reply.value === null) return <Waiting />;
+  const { filtered } = reply.value;
   if (filtered.empty !== null) return <Empty state={state} reason={filtered.empty} />;
-  return <Table state={state} answer={asked.value} pending={asked.pending} />;
+  return <Table state={state} answer={reply.value} pending={reply.pending} />;
 }
 
 const COLUMNS: readonly { title: string; sort?: Sort; right?: boolean }[] = [

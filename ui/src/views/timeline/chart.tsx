@@ -50,7 +50,7 @@ export function LanesChart(props: LanesChartProps) {
   const theme = useTheme();
   const [scroll, setScroll] = useState(0);
   const [brushed, brush] = useState<Window | null>(null);
-  const [told, tell] = useState('');
+  const [described, describeHover] = useState('');
   const drag = useRef<Drag | null>(null);
   const count = lanes.thread.length;
   const rows = shownRows(count, scroll, size.height, LANE);
@@ -81,7 +81,7 @@ export function LanesChart(props: LanesChartProps) {
   };
   const onMove = (event: PointerEvent) => {
     const begun = drag.current;
-    if (begun === null) return tell(hoverText(props, pointed(event)));
+    if (begun === null) return describeHover(hoverText(props, pointed(event)));
     begun.moved ||= Math.abs(event.clientX - begun.x) > SLACK;
     if (!begun.moved) return;
     const shift = (begun.x - event.clientX) / Math.max(size.width, 1);
@@ -118,8 +118,8 @@ export function LanesChart(props: LanesChartProps) {
   const pointers = (onAxis: boolean) => ({ onPointerDown: onDown(onAxis), onPointerMove: onMove, onPointerUp: onUp });
   return (
     <>
-      <p class="told" id="lanes-told" aria-live="polite">
-        {brushed ? `time range ${range(brushed[0], brushed[1])}` : told || 'W A S D or Ctrl + wheel zoom and move. Drag the axis for a time range. Click an interval for its story.'}
+      <p class="status-line" id="lanes-status" aria-live="polite">
+        {brushed ? `time range ${range(brushed[0], brushed[1])}` : described || 'W A S D or Ctrl + wheel zoom and move. Drag the axis for a time range. Click an interval for its story.'}
       </p>
       <div
         ref={frame}
@@ -127,7 +127,7 @@ export function LanesChart(props: LanesChartProps) {
         tabIndex={0}
         role="application"
         aria-label="Timeline. W A S D zoom and move, arrow keys choose an interval, F follows a wait, T shows a table"
-        aria-describedby="lanes-told"
+        aria-describedby="lanes-status"
         onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
         onWheel={onWheel}
       >
@@ -144,7 +144,7 @@ export function LanesChart(props: LanesChartProps) {
             ))}
           </div>
           <div class="plot" ref={plot}>
-            <canvas ref={canvas} aria-hidden="true" {...pointers(false)} onPointerLeave={() => tell('')} />
+            <canvas ref={canvas} aria-hidden="true" {...pointers(false)} onPointerLeave={() => describeHover('')} />
           </div>
         </div>
       </div>

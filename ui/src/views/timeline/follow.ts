@@ -22,10 +22,10 @@ type Wait = NonNullable<State['wait']>;
 export function useFollow(state: State, threads: readonly Thread[]): Follow {
   const { engine, store, recording, say } = usePage();
   const end = recording.report.recording.wall_ns;
-  const asked = useAnswer(engine, 'interval', state.wait && { filter: state.filter, tid: state.wait[0], time: state.wait[1] });
+  const reply = useAnswer(engine, 'interval', state.wait && { filter: state.filter, tid: state.wait[0], time: state.wait[1] });
   const trail = useRef<Wait[]>([]);
   const [steps, setSteps] = useState(0);
-  const interval = state.wait === null ? null : asked.value;
+  const interval = state.wait === null ? null : reply.value;
   useEffect(() => {
     if (state.wait === null) leave([]);
   }, [state.wait === null]);
@@ -42,7 +42,7 @@ export function useFollow(state: State, threads: readonly Thread[]): Follow {
   };
   return {
     interval,
-    error: asked.error,
+    error: reply.error,
     steps,
     next() {
       if (state.wait === null || interval === null) return;

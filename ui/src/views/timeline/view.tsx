@@ -1,6 +1,6 @@
 // What each thread did, by its part of the run. A click tells the story of an interval.
 
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 import { chips } from '../../model/filter';
 import { groupOf, type Cause } from '../../model/report';
 import type { State } from '../../model/state';
@@ -8,7 +8,7 @@ import { plural } from '../../model/text';
 import { range } from '../../model/units';
 import { Failed, Waiting } from '../../shell/empty';
 import { openNameMenu } from '../../shell/nameMenu';
-import { useAnswer, usePage, type Asked } from '../../shell/page';
+import { useAnswer, usePage, type AnswerState } from '../../shell/page';
 import { Swatch } from '../../shell/swatch';
 import type { Thread, Timeline } from '../../worker/protocol';
 import { LanesChart } from './chart';
@@ -22,10 +22,6 @@ const NO_THREADS: readonly Thread[] = [];
 
 /** The pixels that the engine merges bars to: twice the width of the window that shows. */
 const PIXELS = 3200;
-
-export interface Fetched extends Timeline {
-  readonly have: Window;
-}
 
 export function TimelineView({ state }: { state: State }) {
   const page = usePage();
@@ -102,19 +98,13 @@ export function TimelineView({ state }: { state: State }) {
 }
 
 /** The lanes for a window: asked for again when what is there covers it no more. */
-function useLanes(state: State, window: Window, end: number): { drawn: Fetched | null; error: string | null } {
+function useLanes(state: State, window: Window, end: number): { drawn: Timeline | null; error: string | null } {
   const { engine } = usePage();
   const wanted = useRef<Window>(fetched(window, end));
   if (!covers(wanted.current, window)) wanted.current = fetched(window, end);
   const [from, to] = wanted.current;
-  const asked: Asked<'lanes'> = useAnswer(engine, 'lanes', { filter: state.filter, from, to, pixels: PIXELS, busyOnly: !state.idle });
-  const [drawn, set] = useState<Fetched | null>(null);
-  const have = useRef<Window>(wanted.current);
-  useEffect(() => {
-    if (asked.pending) have.current = [from, to];
-    else if (asked.value !== null) set({ ...asked.value, have: [from, to] });
-  }, [asked.value, asked.pending]);
-  return { drawn, error: asked.error };
+  const reply: AnswerState<'lanes'> = useAnswer(engine, 'lanes', { filter: state.filter, from, to, pixels: PIXELS, busyOnly: !state.idle });
+  return { drawn: reply.value, error: reply.error };
 }
 
 function causeLooks(causes: readonly Cause[]): readonly (CauseLook | undefined)[] {

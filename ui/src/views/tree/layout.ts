@@ -14,10 +14,13 @@ export interface Basis {
   readonly causes: readonly (Cause | undefined)[];
 }
 
-/** The nodes that show. The topmost nodes are always open: a closed root alone says nothing. */
-export function rows(tree: Tree, hashes: Float64Array, open: ReadonlySet<number>): number[] {
-  return visible(tree, (node) => at(tree.depth, node) === 0 || open.has(hashes[node] ?? NaN));
+/** True for open nodes. Those down to a depth are always open: a closed root alone says nothing. */
+export function opener(tree: Tree, hashes: Float64Array, open: ReadonlySet<number>, depth: number): (node: number) => boolean {
+  return (node) => at(tree.depth, node) <= depth || open.has(hashes[node] ?? NaN);
 }
+
+/** The nodes that show. */
+export const rows = (tree: Tree, isOpen: (node: number) => boolean): number[] => visible(tree, isOpen);
 
 /** The open nodes with a node's hottest path added, and the node at its end. */
 export function openHottest(tree: Tree, hashes: Float64Array, open: readonly string[], node: number) {

@@ -10,7 +10,7 @@ import { Grid } from '../../shell/grid';
 import { openNameMenu } from '../../shell/nameMenu';
 import { usePage } from '../../shell/page';
 import { Swatch } from '../../shell/swatch';
-import { openHottest, rows, share, sheet, type Basis } from './layout';
+import { openHottest, opener, rows, share, sheet, type Basis } from './layout';
 
 export interface TreeTableProps {
   readonly label: string;
@@ -21,6 +21,8 @@ export interface TreeTableProps {
   onOpen(open: readonly string[]): void;
   /** Which names are marked; none for none. */
   readonly hits: Uint8Array | null;
+  /** Nodes down to this depth are always open. */
+  readonly openTo?: number;
 }
 
 const COLUMNS = [
@@ -31,16 +33,16 @@ const COLUMNS = [
   { title: 'Function' },
 ];
 
-export function TreeTable({ label, tree, basis, open, onOpen, hits }: TreeTableProps) {
+export function TreeTable({ label, tree, basis, open, onOpen, hits, openTo = 0 }: TreeTableProps) {
   const page = usePage();
   const hashes = useMemo(() => pathHashes(tree, basis.names), [tree, basis.names]);
   const up = useMemo(() => parents(tree), [tree]);
   const opened = useMemo(() => new Set(open.map(hashOf)), [open]);
-  const list = useMemo(() => rows(tree, hashes, opened), [tree, hashes, opened]);
+  const isOpen = opener(tree, hashes, opened, openTo);
+  const list = useMemo(() => rows(tree, isOpen), [tree, hashes, opened, openTo]);
   const [node, choose] = useState(0);
   const selected = Math.max(list.indexOf(node), 0);
   const word = (one: number) => hashWord(hashes[one] ?? NaN);
-  const isOpen = (one: number) => at(tree.depth, one) === 0 || opened.has(hashes[one] ?? NaN);
   const toggle = (one: number, wanted: boolean) => {
     if (wanted && hasChildren(tree, one)) onOpen([...new Set([...open, word(one)])]);
     if (!wanted) onOpen(open.filter((other) => other !== word(one)));
@@ -56,7 +58,7 @@ export function TreeTable({ label, tree, basis, open, onOpen, hits }: TreeTableP
     if (event.key === ' ') hottest(here);
     else if (event.key === 'ArrowRight') isOpen(here) ? choose(list[row + 1] ?? here) : toggle(here, true);
     else if (event.key === 'ArrowLeft') {
-      const closes = isOpen(here) && hasChildren(tree, here) && at(tree.depth, here) > 0;
+      const closes = isOpen(here) && hasChildren(tree, here) && at(tree.depth, here) > openTo;
       closes ? toggle(here, false) : choose(Math.max(up[here] ?? 0, 0));
     } else return false;
     return true;

@@ -12,18 +12,18 @@ import { TreeTable } from './table';
 
 export function TreeView({ state }: { state: State }) {
   const { engine, store, recording } = usePage();
-  const asked = useAnswer(engine, 'tree', { filter: state.filter });
+  const reply = useAnswer(engine, 'tree', { filter: state.filter });
   const causes = useMemo(() => causeTable(recording.report.causes), [recording]);
-  const names = asked.value?.names;
+  const names = reply.value?.names;
   const hits = useMemo(() => (names ? matcher(names, state.search) : null), [names, state.search]);
-  if (asked.error !== null) return <Failed state={state} message={asked.error} />;
-  if (asked.value === null) return <Waiting />;
-  const { filtered, columns: tree } = asked.value;
+  if (reply.error !== null) return <Failed state={state} message={reply.error} />;
+  if (reply.value === null) return <Waiting />;
+  const { filtered, columns: tree } = reply.value;
   if (filtered.empty !== null) return <Empty state={state} reason={filtered.empty} />;
   const found = hits && searchTotal(tree, hits);
   const words = found ? `${found.nodes} nodes, ${measured(found.value, filtered.unit)} (${percent(found.value / filtered.total)})` : '';
   return (
-    <section class="view" aria-busy={asked.pending}>
+    <section class="view" aria-busy={reply.pending}>
       <div class="toolbar">
         <Search state={state} found={words} />
       </div>
@@ -31,7 +31,7 @@ export function TreeView({ state }: { state: State }) {
       <TreeTable
         label="Call tree"
         tree={tree}
-        basis={{ names: asked.value.names, unit: filtered.unit, total: filtered.total, causes }}
+        basis={{ names: reply.value.names, unit: filtered.unit, total: filtered.total, causes }}
         open={state.open}
         onOpen={(open) => store.set({ open }, 'slide')}
         hits={hits}
