@@ -170,6 +170,21 @@ export const cases = {
     await shot(page, 'butterfly');
   },
 
+  async 'a typed pattern and a thread of the timeline narrow every view'(world) {
+    const page = await opened(world, `${LOCKS}&view=timeline`);
+    await page.getByRole('button', { name: 'booker-1 (10862)' }).click();
+    await page.getByRole('menuitem', { name: 'Only this thread' }).click();
+    await page.locator('.chip', { hasText: 'thread booker-1 (10862)' }).waitFor();
+    await until('one lane is left', async () => (await page.locator('.lane-name').count()) === 1);
+    await tab(page, 'Tree');
+    await page.getByLabel('Kind of filter').selectOption('exclude');
+    await page.getByLabel('Pattern').fill('futex');
+    await page.getByLabel('Pattern').press('Enter');
+    await page.locator('.chip', { hasText: 'exclude futex' }).waitFor();
+    await page.getByText(/booker-1/).last().waitFor();
+    assert.equal(address(page).exc, 'futex');
+  },
+
   async 'tree: the keyboard opens the hottest path'(world) {
     const page = await opened(world, `${SERVICE}&view=tree`);
     const grid = page.getByRole('treegrid');
@@ -225,6 +240,11 @@ export const cases = {
     await tab(page, 'Flame');
     await page.locator('.flame canvas').waitFor();
     await page.locator('.chip', { hasText: 'time' }).waitFor();
+    await tab(page, 'Overview');
+    await page.getByText('The filter narrows this overview').waitFor();
+    const narrowed = await page.locator('.verdict').innerText();
+    await page.getByRole('button', { name: 'Show the whole run' }).click();
+    await until('the whole run has another verdict', async () => (await page.locator('.verdict').innerText()) !== narrowed);
   },
 
   async 'timeline: hover, the story of a wait, F follows it, Backspace returns'(world) {

@@ -1,6 +1,7 @@
 // The page: opens recordings, shows the view that the state names, and listens to keys.
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { NO_FILTER } from '../model/filter';
 import { START, VIEWS, type State, type ViewName } from '../model/state';
 import type { Store } from '../model/store';
 import { ButterflyView } from '../views/butterfly/view';
@@ -11,6 +12,7 @@ import { TimelineView } from '../views/timeline/view';
 import { TreeView } from '../views/tree/view';
 import type { Engine } from '../worker/client';
 import { bindAddress } from './address';
+import { Boundary } from './boundary';
 import { Filters } from './filters';
 import { Header, RunBar, Tabs, VIEW_TITLES } from './header';
 import { KeySheet, modified, typing } from './keys';
@@ -62,7 +64,9 @@ export function App({ store, engine, problem }: AppProps) {
           <Tabs state={state} />
           <main id="view" tabIndex={-1}>
             {state.view !== 'overview' && <h1 class="offscreen">{VIEW_TITLES[state.view]}</h1>}
-            <View state={state} />
+            <Boundary view={state.view}>
+              <View state={state} />
+            </Boundary>
           </main>
           {menu !== null && <ContextMenu menu={menu} onClose={() => setMenu(null)} />}
         </PageContext.Provider>
@@ -78,7 +82,7 @@ export function App({ store, engine, problem }: AppProps) {
 function View({ state }: { state: State }) {
   switch (state.view) {
     case 'overview':
-      return <OverviewView />;
+      return <OverviewView state={state} />;
     case 'timeline':
       return <TimelineView state={state} />;
     case 'flame':
@@ -121,7 +125,7 @@ function useOpening(store: Store, engine: Engine) {
     try {
       await engine.ask('open', { name, bytes: await read() });
       setBusy(`Looking for findings in ${name}…`);
-      const report = await engine.ask('report', {});
+      const report = await engine.ask('report', { filter: NO_FILTER });
       // A link's state is kept for the file that it names; for another file it would mean nothing.
       if (store.get().recording !== name) store.set({ ...START, recording: name });
       setRecording({ name, report });

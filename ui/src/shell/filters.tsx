@@ -1,6 +1,8 @@
 // The filter that all views share: its metric, its parts as chips, undo and redo.
 
-import { chips } from '../model/filter';
+import { useState } from 'preact/hooks';
+import { chips, type PatternField } from '../model/filter';
+import { withEntry } from '../model/patterns';
 import type { State } from '../model/state';
 import { usePage } from './page';
 
@@ -40,6 +42,7 @@ export function Filters({ state }: { state: State }) {
         ))}
         {parts.length === 0 && <li class="soft">no filter: the whole run</li>}
       </ul>
+      <AddFilter state={state} />
       <span class="spring" />
       <button type="button" disabled={!store.canUndo()} onClick={() => store.undo()} title="Undo the last change of the filter (U)">
         undo
@@ -48,5 +51,35 @@ export function Filters({ state }: { state: State }) {
         redo
       </button>
     </section>
+  );
+}
+
+const FIELDS: readonly PatternField[] = ['include', 'exclude', 'fold', 'thread', 'process'];
+
+/** A pattern that is typed, in the language of the command line's options. */
+function AddFilter({ state }: { state: State }) {
+  const { store } = usePage();
+  const [field, setField] = useState<PatternField>('include');
+  const [text, setText] = useState('');
+  const add = (event: Event) => {
+    event.preventDefault();
+    if (text.trim() === '') return;
+    store.set({ filter: { ...state.filter, [field]: withEntry(state.filter[field], text.trim()) } });
+    setText('');
+  };
+  return (
+    <form class="add" onSubmit={add}>
+      <select aria-label="Kind of filter" value={field} onChange={(event) => setField(event.currentTarget.value as PatternField)}>
+        {FIELDS.map((one) => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
+      </select>
+      <input aria-label="Pattern" placeholder="pattern" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      <button type="submit" disabled={text.trim() === ''}>
+        add
+      </button>
+    </form>
   );
 }

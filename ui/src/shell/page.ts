@@ -1,7 +1,7 @@
 // What every part of the page is given: the state, the engine, and the open recording.
 
 import { createContext } from 'preact';
-import { useContext, useEffect, useRef, useState } from 'preact/hooks';
+import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Report } from '../model/report';
 import type { State } from '../model/state';
 import type { Store } from '../model/store';
@@ -68,7 +68,8 @@ export function useAnswer<A extends Ask>(engine: Engine, ask: A, args: Args<A> |
   const key = JSON.stringify(args);
   const current = useRef(key);
   current.current = key;
-  useEffect(() => {
+  // Before the frame is painted: waiting for it would cost each answer a frame.
+  useLayoutEffect(() => {
     if (args === null) {
       set({ value: null, error: null, pending: false });
       return;

@@ -95,7 +95,7 @@ export interface Answer<Columns> {
 /** Each question: what it takes and what it gives. */
 export interface Questions {
   open: { args: { name: string; bytes: Uint8Array }; gives: null };
-  report: { args: Record<string, never>; gives: Report };
+  report: { args: { filter: Filter }; gives: Report };
   functions: { args: { filter: Filter }; gives: Answer<Functions> };
   tree: { args: { filter: Filter }; gives: Answer<Tree> };
   callers: { args: { filter: Filter; name: string }; gives: Answer<Tree> };

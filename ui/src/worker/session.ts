@@ -47,16 +47,20 @@ export function answer<A extends Ask>(question: Question<A>): Gives<A> {
 }
 
 function open({ name, bytes }: Args<'open'>): Gives<'open'> {
-  session?.free();
+  const old = session;
   session = null;
   set = null;
+  try {
+    old?.free();
+  } catch {
+    // An engine that stopped within a question cannot be freed. The next recording is opened anyway.
+  }
   session = new Session(name, bytes);
   return null;
 }
 
-/** The report of the whole recording: it is taken before any filter is set. */
-function report(): Report {
-  const found = JSON.parse(current().overview()) as Report & { format: number };
+function report({ filter }: Args<'report'>): Report {
+  const found = JSON.parse(use(filter).overview()) as Report & { format: number };
   if (found.format !== FORMAT) {
     throw new Error(`the page reads format ${FORMAT} of the engine's answers, the engine gives ${found.format}: reload the page`);
   }

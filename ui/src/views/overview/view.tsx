@@ -5,14 +5,30 @@ import { Card } from './card';
 import { Trust } from './trust';
 import { percent, time } from '../../model/units';
 import { Prose } from '../../shell/prose';
-import { usePage } from '../../shell/page';
+import { useAnswer, usePage } from '../../shell/page';
+import { Failed, Waiting } from '../../shell/empty';
+import { chips, NO_FILTER, sameFilter } from '../../model/filter';
+import type { State } from '../../model/state';
 import type { Report } from '../../model/report';
 
-export function OverviewView() {
-  const { recording } = usePage();
-  const { report } = recording;
+export function OverviewView({ state }: { state: State }) {
+  const { engine, recording, store } = usePage();
+  const filter = { ...state.filter, metric: null };
+  const whole = sameFilter(filter, NO_FILTER);
+  const reply = useAnswer(engine, 'report', whole ? null : { filter });
+  if (reply.error !== null) return <Failed state={state} message={reply.error} />;
+  const report = whole ? recording.report : reply.value;
+  if (report === null) return <Waiting />;
   return (
-    <section class="view overview">
+    <section class="view overview" aria-busy={reply.pending}>
+      {!whole && (
+        <p class="notice" role="status">
+          The filter narrows this overview: {chips(filter).map((chip) => chip.label).join(', ')}.{' '}
+          <button type="button" onClick={() => store.set({ filter: { ...NO_FILTER, metric: state.filter.metric } })}>
+            Show the whole run
+          </button>
+        </p>
+      )}
       <h1 class="verdict">
         <Prose text={report.verdict} />
       </h1>

@@ -2,10 +2,12 @@
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { at } from '../../model/calltree';
+import { withName, type PatternField } from '../../model/filter';
 import type { State } from '../../model/state';
+import { shown } from '../../model/text';
 import { percent, range, time, timeAt } from '../../model/units';
 import { modified, typing } from '../../shell/keys';
-import { usePage } from '../../shell/page';
+import { usePage, type Page } from '../../shell/page';
 import { CANVAS_FONT, signWidth, useCanvas, useSize, useTheme } from '../../shell/surface';
 import { themeColour } from '../../shell/theme';
 import type { Interval, Lanes, Thread } from '../../worker/protocol';
@@ -182,16 +184,33 @@ function selectedLane(props: LanesChartProps) {
 }
 
 function LaneName({ lane, props }: { lane: number; props: LanesChartProps }) {
+  const page = usePage();
   const thread = props.threads[at(props.lanes.thread, lane)];
   if (thread === undefined) return null;
   const chosen = props.state.wait?.[0] === thread.tid;
   const name = threadName(thread);
   return (
     <div class={`lane-name ${chosen ? 'chosen' : ''}`} style={{ top: `${lane * LANE}px` }} title={`${name} of ${thread.process} (${thread.pid}): ${time(thread.run_ns)} of the run`}>
-      <span>{name}</span>
+      <button type="button" class="plain" tabIndex={-1} onClick={(event) => openThreadMenu(page, thread, event.clientX, event.clientY)}>
+        {name}
+      </button>
       <span class="soft">{thread.idle ? 'idle' : percent(props.end > 0 ? thread.run_ns / props.end : 0)}</span>
     </div>
   );
+}
+
+/** What can be done with a thread: narrow every view to it, or to its process. */
+function openThreadMenu(page: Page, thread: Thread, x: number, y: number): void {
+  const narrow = (field: PatternField, name: string) => () => page.store.set({ filter: withName(page.store.get().filter, field, name) });
+  page.menu({
+    x,
+    y,
+    title: threadName(thread),
+    items: [
+      { label: 'Only this thread', act: narrow('thread', `${thread.name} (${thread.tid})`) },
+      { label: `Only the process ${shown(thread.process, 60)} (${thread.pid})`, act: narrow('process', `${thread.process} (${thread.pid})`) },
+    ],
+  });
 }
 
 /** Space that the text of a tick needs. */

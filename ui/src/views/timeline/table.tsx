@@ -3,7 +3,7 @@
 
 import { useState } from 'preact/hooks';
 import { at } from '../../model/calltree';
-import { range, time } from '../../model/units';
+import { range, time, timeAt } from '../../model/units';
 import type { Lanes, Thread } from '../../worker/protocol';
 import { CopyButtons } from '../../shell/copyButtons';
 import type { CauseLook } from './draw';
@@ -91,7 +91,7 @@ function Intervals(props: LanesTableProps & { lane: number }) {
             <tr key={bar.from}>
               <th scope="row">
                 <button type="button" class="plain" onClick={() => onOpen(thread?.tid ?? -1, Math.floor((bar.from + bar.to) / 2))}>
-                  {range(bar.from, bar.to)}
+                  {`${timeAt(bar.from, scale, window[1])} – ${timeAt(bar.to, scale, window[1])}`}
                 </button>
               </th>
               <td>{bar.word}</td>
