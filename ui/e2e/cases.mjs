@@ -82,6 +82,21 @@ export const cases = {
     assert.equal(address(page).rec, 'locks.culprit');
   },
 
+  async 'back leaves the recording, forward opens it again'(world) {
+    const page = await world.openPage();
+    await page.getByRole('button', { name: 'service.culprit' }).click();
+    await page.locator('.verdict').waitFor();
+    await page.keyboard.press('4');
+    await page.getByRole('grid').waitFor();
+    await page.goBack();
+    await page.locator('.verdict').waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Open a recording' }).waitFor();
+    await page.goForward();
+    await page.locator('.verdict').waitFor();
+    assert.equal(address(page).rec, 'service.culprit');
+  },
+
   async 'a finding leads to its function, and its command is copied'(world) {
     const page = await opened(world, SERVICE, { permissions: ['clipboard-read', 'clipboard-write'] });
     await page.getByRole('button', { name: 'Copy the command' }).first().click();

@@ -19,6 +19,13 @@ test('undo and redo walk over the filters and leave the view', () => {
   expect([store.canRedo(), store.canUndo()]).toEqual([false, true]);
 });
 
+test('another recording forgets the filters of the one before', () => {
+  const store = createStore({ ...START, recording: 'a' });
+  store.set({ filter: { ...NO_FILTER, include: 'a' } });
+  store.set({ ...START, recording: 'b' });
+  expect([store.canUndo(), store.get().filter]).toEqual([false, NO_FILTER]);
+});
+
 test('listeners are told how a change came about, and can leave', () => {
   const store = createStore(START);
   const told: string[] = [];

@@ -13,7 +13,7 @@ export interface Store {
   set(change: Partial<State>, manner?: Manner): void;
   /** Calls back after each change; gives the function that ends this. */
   listen(listener: (state: State, manner: Manner) => void): () => void;
-  /** Takes the last change of the filter back. */
+  /** Takes the last change of the filter back; changes before the recording was opened are forgotten. */
   undo(): void;
   redo(): void;
   canUndo(): boolean;
@@ -40,7 +40,8 @@ export function createStore(start: State): Store {
   return {
     get: () => state,
     set(change, manner = 'step') {
-      remember(change.filter);
+      if (change.recording !== undefined && change.recording !== state.recording) [past, future] = [[], []];
+      else remember(change.filter);
       replace({ ...state, ...change }, manner);
     },
     listen(listener) {

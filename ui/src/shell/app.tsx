@@ -35,7 +35,7 @@ export interface AppProps {
 export function App({ store, engine, problem }: AppProps) {
   const state = useStore(store);
   const { said, say } = useSaid();
-  const opening = useOpening(store, engine);
+  const opening = useOpening(store, engine, state.recording);
   const [menu, setMenu] = useState<Menu | null>(null);
   const [keys, showKeys] = useState(false);
   const { recording } = opening;
@@ -114,12 +114,14 @@ function useSaid() {
 }
 
 /** Opening: which recordings there are, which one is open, and what failed. */
-function useOpening(store: Store, engine: Engine) {
+function useOpening(store: Store, engine: Engine, wanted: string | null) {
   const [list, setList] = useState<readonly Offered[] | null>(null);
   const [recording, setRecording] = useState<Recording | null>(null);
   const [busy, setBusy] = useState<string | null>(null);
   const [error, setError] = useState<string | null>(null);
+  const working = useRef(false);
   const open = async (name: string, read: () => Promise<Uint8Array>) => {
+    working.current = true;
     setBusy(`Opening ${name}…`);
     setError(null);
     try {
@@ -134,15 +136,16 @@ function useOpening(store: Store, engine: Engine) {
       setError(problem instanceof Error ? problem.message : String(problem));
     }
     setBusy(null);
+    working.current = false;
   };
   const openOffered = (name: string) => void open(name, () => download(name));
+  useEffect(() => void offered().then(setList), []);
+  // The address names the recording, so back and forward lead from one to another.
   useEffect(() => {
-    void offered().then((found) => {
-      setList(found);
-      const wanted = store.get().recording;
-      if (wanted !== null && found?.some((one) => one.name === wanted)) openOffered(wanted);
-    });
-  }, []);
+    if (working.current || recording?.name === wanted) return;
+    if (wanted !== null && list?.some((one) => one.name === wanted)) openOffered(wanted);
+    else if (recording !== null) setRecording(null);
+  }, [wanted, list]);
   return {
     list,
     recording,

@@ -11,7 +11,7 @@ export interface Column {
   readonly right?: boolean;
   /** What a click on the head does; none for columns that cannot be sorted. */
   readonly sort?: () => void;
-  readonly sorted?: boolean;
+  readonly sorted?: 'ascending' | 'descending' | undefined;
 }
 
 export interface GridProps {
@@ -88,11 +88,11 @@ export function Grid(props: GridProps) {
 
 function Head({ column }: { column: Column }) {
   return (
-    <span role="columnheader" class={column.right ? 'right' : ''} aria-sort={column.sorted ? 'descending' : undefined}>
+    <span role="columnheader" class={column.right ? 'right' : ''} aria-sort={column.sorted}>
       {column.sort ? (
         <button type="button" class="plain" onClick={column.sort}>
           {column.title}
-          {column.sorted ? ' ▾' : ''}
+          {column.sorted === 'descending' ? ' ▾' : column.sorted ? ' ▴' : ''}
         </button>
       ) : (
         column.title

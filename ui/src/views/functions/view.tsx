@@ -60,7 +60,7 @@ function Table({ state, answer, pending }: { state: State; answer: Answer<Functi
   const heads: Column[] = COLUMNS.map(({ title, sort, right }) => ({
     title,
     right: right ?? false,
-    ...(sort && { sort: () => page.store.set({ sort }), sorted: state.sort === sort }),
+    ...(sort && { sort: () => page.store.set({ sort }), sorted: state.sort === sort ? (sort === 'name' ? 'ascending' : 'descending') : undefined }),
   }));
   return (
     <section class="view" aria-busy={pending}>
