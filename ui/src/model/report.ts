@@ -10,6 +10,8 @@ export interface Place {
   readonly module: string;
   readonly file: string | null;
   readonly line: number | null;
+  /** The names of the call stack, the root first. */
+  readonly stack: readonly string[];
 }
 
 export interface Evidence {
@@ -84,6 +86,17 @@ export interface Report {
   readonly checks: readonly Check[];
   readonly losses: readonly Loss[];
   readonly causes: readonly Cause[];
+}
+
+/**
+ * The name of a place's function as views have it: with its arguments, where a runtime names them, and
+ * by its file, where code has no function.
+ */
+export function nameOf(place: Place): string {
+  const short = `${place.module}!${place.function}`;
+  if (place.stack.includes(short)) return short;
+  const holding = (text: string) => place.stack.findLast((name) => name.startsWith(`${place.module}!`) && name.includes(text));
+  return holding(place.function) ?? (place.file === null ? undefined : holding(place.file)) ?? short;
 }
 
 /** The group of a cause, which its bar's height shows as well as its colour. */
