@@ -1,10 +1,10 @@
 // The merged flame graph, root on top. A click zooms, the search marks, a menu narrows the filter.
 
 import { useMemo } from 'preact/hooks';
-import { at, findPath, matcher, pathHashes, searchTotal } from '../../model/calltree';
-import { causeTable } from '../../model/report';
+import { findPath, matcher, pathHashes, searchTotal, type Tree } from '../../model/calltree';
+import { causeTable, type Cause } from '../../model/report';
 import type { State } from '../../model/state';
-import { measured, percent } from '../../model/units';
+import { measured, NO_CAUSE, percent } from '../../model/units';
 import { Empty, Failed, Waiting } from '../../shell/empty';
 import { useAnswer, usePage } from '../../shell/page';
 import { Search } from '../../shell/search';
@@ -51,17 +51,22 @@ export function FlameView({ state }: { state: State }) {
       ) : (
         <Chart tree={tree} basis={basis} focus={focus} hashes={hashes} hits={hits} />
       )}
-      <Legend causes={[...new Set(tree.cause)].map((cause) => causes[cause]).filter((cause) => cause !== undefined)} />
+      <Legend tree={tree} causes={causes} />
       {hits !== null && found?.nodes === 0 && <Empty state={state} reason={`No name holds the text \`${state.search.slice(0, 80)}\`.`} />}
     </section>
   );
+}
 
-  function Legend({ causes: list }: { causes: readonly { id: number; word: string; state: string; colour: string }[] }) {
-    return (
-      <p class="legend soft" aria-label="Colours: the main cause of a box">
-        main cause: {list.map((cause) => <Swatch key={cause.word} cause={cause} />)}
-        <span class="soft">{at(tree.value, 0) > 0 ? 'grey: no main cause' : ''}</span>
-      </p>
-    );
-  }
+/** The colours that show, each with its word. */
+function Legend({ tree, causes }: { tree: Tree; causes: readonly (Cause | undefined)[] }) {
+  const used = useMemo(() => [...new Set(tree.cause)].sort((a, b) => a - b), [tree]);
+  return (
+    <p class="legend soft" aria-label="Colours: the main cause of a box">
+      main cause:{' '}
+      {used.map((cause) => (
+        <Swatch key={cause} cause={causes[cause]} />
+      ))}
+      {used.includes(NO_CAUSE) && <span>grey: no main cause</span>}
+    </p>
+  );
 }

@@ -264,7 +264,9 @@ function onKey(event: KeyboardEvent, props: LanesChartProps, move: (window: Wind
     escape: () => set({ wait: null }),
   };
   const act = keys[event.key.toLowerCase()];
-  if (act === undefined) return;
+  // Arrows scroll what is beside the lanes, such as a long story.
+  const elsewhere = event.target instanceof Element && event.target !== document.body && event.target.closest('.lanes') === null;
+  if (act === undefined || (elsewhere && event.key.startsWith('Arrow'))) return;
   event.preventDefault();
   act();
 }
