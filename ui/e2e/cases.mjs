@@ -238,6 +238,10 @@ export const cases = {
     assert.equal(address(page).wait, undefined);
     await page.keyboard.press('0');
     await until('0 shows all', () => address(page).window === undefined);
+    await page.getByRole('button', { name: 'Zoom in' }).click();
+    await until('the button zooms', () => address(page).window);
+    await page.getByRole('button', { name: 'Zoom out' }).click();
+    await until('the button shows all', () => address(page).window === undefined);
   },
 
   async 'timeline: a brush sets the time range of every view'(world) {

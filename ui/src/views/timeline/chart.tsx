@@ -103,6 +103,10 @@ export function LanesChart(props: LanesChartProps) {
     const { lane, when } = pointed(event);
     if (!begun.moved && !begun.brush && lane >= 0 && lane < count) props.onOpen(tidOf(props, lane), Math.floor(when));
   };
+  const onCancel = () => {
+    drag.current = null;
+    brush(null);
+  };
   const onDown = (onAxis: boolean) => (event: PointerEvent) => {
     if (event.button !== 0) return;
     (event.currentTarget as Element).setPointerCapture(event.pointerId);
@@ -117,7 +121,7 @@ export function LanesChart(props: LanesChartProps) {
       move(pan(window, (event.deltaX || event.deltaY) / Math.max(size.width, 1), end));
     }
   };
-  const pointers = (onAxis: boolean) => ({ onPointerDown: onDown(onAxis), onPointerMove: onMove, onPointerUp: onUp });
+  const pointers = (onAxis: boolean) => ({ onPointerDown: onDown(onAxis), onPointerMove: onMove, onPointerUp: onUp, onPointerCancel: onCancel });
   return (
     <>
       <p class="status-line" id="lanes-status" aria-live="polite">

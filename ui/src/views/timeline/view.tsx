@@ -13,7 +13,7 @@ import { Swatch } from '../../shell/swatch';
 import type { Thread, Timeline } from '../../worker/protocol';
 import { LanesChart } from './chart';
 import type { CauseLook } from './draw';
-import { clamp, covers, fetched, type Window } from './layout';
+import { clamp, covers, fetched, pan, SHORTEST, zoom, type Window } from './layout';
 import { Story } from './story';
 import { LanesTable } from './table';
 import { useFollow } from './follow';
@@ -43,6 +43,7 @@ export function TimelineView({ state }: { state: State }) {
     <section class="view timeline">
       <div class="toolbar">
         <span>{range(window[0], window[1])}</span>
+        <Steps window={window} end={end} />
         <button type="button" disabled={state.window === null} onClick={() => store.set({ window: null })} title="0">
           Show all
         </button>
@@ -94,6 +95,25 @@ export function TimelineView({ state }: { state: State }) {
       </div>
       {follow.error !== null && <p role="alert">{follow.error}</p>}
     </section>
+  );
+}
+
+/** Zoom and move without a wheel or a keyboard. */
+function Steps({ window, end }: { window: Window; end: number }) {
+  const { store } = usePage();
+  const all = window[0] <= 0 && window[1] >= end;
+  const step = (label: string, sign: string, next: Window, useless: boolean) => (
+    <button type="button" aria-label={label} title={label} disabled={useless} onClick={() => store.set({ window: next[0] <= 0 && next[1] >= end ? null : next }, 'slide')}>
+      {sign}
+    </button>
+  );
+  return (
+    <span class="buttons">
+      {step('Zoom in', '+', zoom(window, 0.5, 0.5, end), window[1] - window[0] <= SHORTEST)}
+      {step('Zoom out', '−', zoom(window, 2, 0.5, end), all)}
+      {step('Earlier', '←', pan(window, -0.5, end), window[0] <= 0)}
+      {step('Later', '→', pan(window, 0.5, end), window[1] >= end)}
+    </span>
   );
 }
 
