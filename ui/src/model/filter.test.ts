@@ -36,9 +36,9 @@ test('the engine gets only what is set, in snake case', () => {
 test('each chip lifts its own part', () => {
   const filter = withName(withName({ ...NO_FILTER, from: 1e9, to: 2e9, thread: 'main' }, 'include', 'a;b'), 'include', 'c');
   const all = chips(filter);
-  expect(all.map((chip) => chip.label)).toEqual(['time 1.0 s – 2.0 s', 'thread main', 'include a;b', 'include c']);
+  expect(all.map((chip) => chip.label)).toEqual(['time 1.00 s – 2.00 s', 'thread main', 'include a;b', 'include c']);
   const lifted = all[2]?.lifted;
-  expect(lifted && chips(lifted).map((chip) => chip.label)).toEqual(['time 1.0 s – 2.0 s', 'thread main', 'include c']);
+  expect(lifted && chips(lifted).map((chip) => chip.label)).toEqual(['time 1.00 s – 2.00 s', 'thread main', 'include c']);
 });
 
 test('an empty view offers what the message names, else everything', () => {

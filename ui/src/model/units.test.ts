@@ -15,5 +15,5 @@ test('shares and sizes', () => {
 
 test('an axis has the digits that its steps need', () => {
   expect([timeAt(1_200_000_000, 1e8), timeAt(1_200_000_100, 100), timeAt(0, 1e9, 3e9)]).toEqual(['1.2 s', '1.2000001 s', '0 s']);
-  expect([range(2.1e9, 3.4e9), range(6_778_981, 1_487_813_566), range(0, 500)]).toEqual(['2.1 s – 3.4 s', '0.0 s – 1.5 s', '0 ns – 500 ns']);
+  expect([range(2.1e9, 3.4e9), range(6_778_981, 1_487_813_566), range(0, 500)]).toEqual(['2.10 s – 3.40 s', '0.01 s – 1.49 s', '0 ns – 500 ns']);
 });

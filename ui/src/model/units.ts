@@ -91,7 +91,7 @@ export function measured(value: number, unitWord: string): string {
 
 /** `2.1 s – 3.4 s`: a time range, each end with the digits that its length needs. */
 export function range(from: Ns, to: Ns): string {
-  const step = (to - from) / 10;
+  const step = (to - from) / 100;
   return `${timeAt(from, step, to)} – ${timeAt(to, step)}`;
 }
 
