@@ -56,14 +56,20 @@ async function open(browser, url, path) {
 /** The time from a change of the address to the answer on the page. */
 function change(page, hash) {
   return page.evaluate(async (to) => {
-    const turn = () => new Promise((next) => setTimeout(next, 0));
     const busy = () => document.querySelector('.view[aria-busy=true], .waiting') !== null;
     const begun = performance.now();
-    location.hash = to;
-    // The question is asked before the next frame; without one (the same address) nothing begins.
-    while (!busy() && performance.now() - begun < 200) await turn();
-    while (busy()) await turn();
-    return performance.now() - begun;
+    return new Promise((done) => {
+      let seen = false;
+      const look = () => {
+        seen ||= busy();
+        if (!seen || busy()) return;
+        watch.disconnect();
+        done(performance.now() - begun);
+      };
+      const watch = new MutationObserver(look);
+      watch.observe(document.body, { subtree: true, childList: true, attributeFilter: ['aria-busy'] });
+      location.hash = to;
+    });
   }, hash);
 }
 
@@ -107,12 +113,14 @@ async function measure(path) {
   const base = `#v=1&rec=${encodeURIComponent(name)}`;
   const filters = { include: '&inc=read', exclude: '&exc=write', fold: '&fold=libc', range: '&from=100000000&to=900000000', wall: '&metric=wall' };
   console.log(`\n${name}, ${KB(statSync(path).size).trim()}\n  open to first view   ${ms(median(first))}`);
+  await change(page, `${base}&view=flame`);
   for (const [kind, filter] of Object.entries(filters)) {
     const times = [];
     for (let round = 0; round < ROUNDS; round += 1) {
-      await change(page, `${base}&view=flame`);
+      if (round > 0) await change(page, `${base}&view=flame`);
       times.push(await change(page, `${base}&view=flame${filter}`));
     }
+    await change(page, `${base}&view=flame`);
     console.log(`  ${`filter: ${kind}`.padEnd(21)}${ms(median(times))}`);
   }
   console.log(`  ${'timeline, first'.padEnd(21)}${ms(await change(page, `${base}&view=timeline`))}`);
