@@ -1,0 +1,170 @@
+/* tslint:disable */
+/* eslint-disable */
+
+/** Functions by falling own value. `cause` is 255 for none, `kind` 0 a function, 1 a thread, 2 a cause. */
+export interface Functions {
+    own: Float64Array;
+    total: Float64Array;
+    count: Float64Array;
+    name: Uint32Array;
+    kind: Uint8Array;
+    cause: Uint8Array;
+    place: string[];
+}
+/** A call tree in preorder, callees by falling value. `end` is the index behind a node's subtree. */
+export interface Tree {
+    name: Uint32Array;
+    depth: Uint16Array;
+    value: Float64Array;
+    own: Float64Array;
+    cause: Uint8Array;
+    end: Uint32Array;
+}
+/** Bars of lanes: those of lane `i` are `first[i]` to `first[i + 1]`, its thread is row `thread[i]`. */
+export interface Lanes {
+    thread: Uint32Array;
+    first: Uint32Array;
+    x0: Float32Array;
+    x1: Float32Array;
+    cause: Uint8Array;
+}
+
+
+
+/**
+ * One opened recording and the view that is shown of it.
+ */
+export class Session {
+    free(): void;
+    [Symbol.dispose](): void;
+    /**
+     * The interval of a lane at a time as JSON; `null` where there is none.
+     *
+     * # Errors
+     * When a pattern of the filter is wrong.
+     */
+    at(thread: number, at: number): string;
+    /**
+     * What a name calls.
+     *
+     * # Errors
+     * When no name has the number.
+     */
+    callees(name: number): Tree;
+    /**
+     * Who calls a name.
+     *
+     * # Errors
+     * When no name has the number.
+     */
+    callers(name: number): Tree;
+    /**
+     * Sets the filter, and says what it keeps as JSON.
+     *
+     * # Errors
+     * When it is no filter.
+     */
+    filter(json: string): string;
+    /**
+     * Functions by falling own value.
+     *
+     * # Errors
+     * None that is expected.
+     */
+    functions(): Functions;
+    /**
+     * Bars of threads within a range of time that is so many pixels wide.
+     *
+     * # Errors
+     * When a pattern of the filter is wrong.
+     */
+    lanes(from: number, to: number, pixels: number, busy_only: boolean): Lanes;
+    /**
+     * Names by their number.
+     */
+    names(): string[];
+    /**
+     * Opens a recording from its bytes.
+     *
+     * # Errors
+     * When the bytes are no recording.
+     */
+    constructor(name: string, bytes: Uint8Array | number[]);
+    /**
+     * The report, with all causes, as JSON.
+     *
+     * # Errors
+     * When the filter has no report.
+     */
+    overview(): string;
+    /**
+     * The threads of the lanes as JSON.
+     *
+     * # Errors
+     * When a pattern of the filter is wrong.
+     */
+    threads(): string;
+    /**
+     * The call tree.
+     *
+     * # Errors
+     * None that is expected.
+     */
+    tree(): Tree;
+}
+
+/**
+ * Lets a defect of the program be seen as an error with its message instead of `unreachable`.
+ */
+export function start(): void;
+
+export type InitInput = RequestInfo | URL | Response | BufferSource | WebAssembly.Module;
+
+export interface InitOutput {
+    readonly memory: WebAssembly.Memory;
+    readonly __wbg_session_free: (a: number, b: number) => void;
+    readonly session_at: (a: number, b: number, c: number, d: number) => void;
+    readonly session_callees: (a: number, b: number, c: number) => void;
+    readonly session_callers: (a: number, b: number, c: number) => void;
+    readonly session_filter: (a: number, b: number, c: number, d: number) => void;
+    readonly session_functions: (a: number, b: number) => void;
+    readonly session_lanes: (a: number, b: number, c: number, d: number, e: number, f: number) => void;
+    readonly session_names: (a: number, b: number) => void;
+    readonly session_new: (a: number, b: number, c: number, d: number, e: number) => void;
+    readonly session_overview: (a: number, b: number) => void;
+    readonly session_threads: (a: number, b: number) => void;
+    readonly session_tree: (a: number, b: number) => void;
+    readonly start: () => void;
+    readonly __wbindgen_export: (a: number) => void;
+    readonly __wbindgen_export2: () => number;
+    readonly __wbindgen_externrefs: WebAssembly.Table;
+    readonly __wbindgen_add_to_stack_pointer: (a: number) => number;
+    readonly __wbindgen_export3: (a: number) => void;
+    readonly __wbindgen_export4: (a: number, b: number, c: number) => void;
+    readonly __wbindgen_export5: (a: number, b: number) => number;
+    readonly __wbindgen_export6: (a: number, b: number, c: number, d: number) => number;
+    readonly __wbindgen_export7: (a: number, b: number) => void;
+    readonly __wbindgen_start: () => void;
+}
+
+export type SyncInitInput = BufferSource | WebAssembly.Module;
+
+/**
+ * Instantiates the given `module`, which can either be bytes or
+ * a precompiled `WebAssembly.Module`.
+ *
+ * @param {{ module: SyncInitInput }} module - Passing `SyncInitInput` directly is deprecated.
+ *
+ * @returns {InitOutput}
+ */
+export function initSync(module: { module: SyncInitInput } | SyncInitInput): InitOutput;
+
+/**
+ * If `module_or_path` is {RequestInfo} or {URL}, makes a request and
+ * for everything else, calls `WebAssembly.instantiate` directly.
+ *
+ * @param {{ module_or_path: InitInput | Promise<InitInput> }} module_or_path - Passing `InitInput` directly is deprecated.
+ *
+ * @returns {Promise<InitOutput>}
+ */
+export default function __wbg_init (module_or_path?: { module_or_path: InitInput | Promise<InitInput> } | InitInput | Promise<InitInput>): Promise<InitOutput>;

@@ -1,0 +1,116 @@
+// What the engine says about a whole recording: the document of `culprit report --json` with the
+// causes' colours. Only the fields that the page reads stand here.
+
+import type { CauseId, Ns } from './units';
+
+export interface Place {
+  readonly process: string;
+  readonly thread: string;
+  readonly function: string;
+  readonly module: string;
+  readonly file: string | null;
+  readonly line: number | null;
+  /** The names of the call stack, the root first. */
+  readonly stack: readonly string[];
+}
+
+export interface Evidence {
+  readonly what: string;
+  readonly value: number;
+  readonly unit: string;
+}
+
+export type Severity = 'high' | 'medium' | 'low' | 'info';
+
+export interface Finding {
+  /** The rule. */
+  readonly id: string;
+  readonly title: string;
+  readonly severity: Severity;
+  /** 0 to 1. */
+  readonly confidence: number;
+  readonly cost_ns: Ns;
+  /** Of the whole, 0 to 1. */
+  readonly share: number;
+  /** The program's own functions first. */
+  readonly where: readonly Place[];
+  readonly evidence: readonly Evidence[];
+  readonly why: string;
+  /** One action a line. */
+  readonly fix: string;
+  readonly check: string;
+}
+
+export interface Loss {
+  readonly id: string;
+  /** `info`, `notice`, `loss` or `error`. */
+  readonly severity: string;
+  readonly count: number;
+  readonly detail: string;
+  readonly advice: string;
+}
+
+export interface Check {
+  readonly what: string;
+  readonly measured_ns: Ns;
+  readonly expected_ns: Ns;
+  readonly fine: boolean;
+}
+
+/** A cause: its number in columns, its word everywhere, and its colour. */
+export interface Cause {
+  readonly id: CauseId;
+  readonly word: string;
+  readonly state: string;
+  readonly colour: string;
+}
+
+export interface Report {
+  readonly recording: {
+    readonly wall_ns: Ns;
+    readonly threads: number;
+    readonly samples: number;
+    readonly lost: number;
+    readonly place: string;
+    readonly command: readonly string[];
+    readonly rung: string;
+    readonly exit_code: number | null;
+  };
+  readonly verdict: string;
+  readonly of: string;
+  /** None where the recording has no thread time. */
+  readonly run: { readonly total_ns: Ns; readonly causes: Readonly<Record<string, Ns>> } | null;
+  readonly whole_ns: Ns;
+  readonly explained_share: number;
+  readonly findings: readonly Finding[];
+  readonly checks: readonly Check[];
+  readonly losses: readonly Loss[];
+  readonly causes: readonly Cause[];
+}
+
+/**
+ * The name of a place's function as views have it: with its arguments, where a runtime names them, and
+ * by its file, where code has no function.
+ */
+export function nameOf(place: Place): string {
+  const short = `${place.module}!${place.function}`;
+  if (place.stack.includes(short)) return short;
+  const holding = (text: string) => place.stack.findLast((name) => name.startsWith(`${place.module}!`) && name.includes(text));
+  return holding(place.function) ?? (place.file === null ? undefined : holding(place.file)) ?? short;
+}
+
+/** The group of a cause, which its bar's height shows as well as its colour. */
+export type Group = 'running' | 'ready' | 'blocked';
+
+/** The group by the engine's word for it. */
+export function groupOf(state: string): Group {
+  if (state === 'on-CPU') return 'running';
+  return state === 'ready' ? 'ready' : 'blocked';
+}
+
+/** The causes by their number, for columns. */
+export function causeTable(causes: readonly Cause[]): readonly (Cause | undefined)[] {
+  const table: Cause[] = [];
+  for (const cause of causes) table[cause.id] = cause;
+  return table;
+}

@@ -1,0 +1,216 @@
+// The page: opens recordings, shows the view that the state names, and listens to keys.
+
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { NO_FILTER } from '../model/filter';
+import { START, VIEWS, type State, type ViewName } from '../model/state';
+import type { Store } from '../model/store';
+import { ButterflyView } from '../views/butterfly/view';
+import { FlameView } from '../views/flame/view';
+import { FunctionsView } from '../views/functions/view';
+import { OverviewView } from '../views/overview/view';
+import { TimelineView } from '../views/timeline/view';
+import { TreeView } from '../views/tree/view';
+import type { Engine } from '../worker/client';
+import { bindAddress } from './address';
+import { Boundary } from './boundary';
+import { Filters } from './filters';
+import { Header, RunBar, Tabs, VIEW_TITLES } from './header';
+import { KeySheet, modified, typing } from './keys';
+import { download, offered, type Offered } from './library';
+import { ContextMenu } from './menu';
+import { OpenScreen } from './open';
+import { PageContext, useStore, type Menu, type Page, type Recording } from './page';
+import { SEARCH_ID } from './search';
+
+/** How long a message stays. */
+const SAID_MS = 4000;
+
+export interface AppProps {
+  readonly store: Store;
+  readonly engine: Engine;
+  /** What is wrong with the address that the page was opened with. */
+  readonly problem: string | null;
+}
+
+export function App({ store, engine, problem }: AppProps) {
+  const state = useStore(store);
+  const { said, say } = useSaid();
+  const opening = useOpening(store, engine, state.recording);
+  const [menu, setMenu] = useState<Menu | null>(null);
+  const [keys, showKeys] = useState(false);
+  const { recording } = opening;
+  useEffect(() => bindAddress(store, say), [store]);
+  useEffect(() => {
+    if (problem !== null) say(problem);
+  }, []);
+  useEffect(() => onKeys(store, () => showKeys(true)), [store]);
+  useDrop(opening.openFile);
+  useEffect(() => {
+    document.title = recording ? `${recording.name} · Culprit` : 'Culprit';
+  }, [recording]);
+  const page = useMemo<Page | null>(() => recording && { store, engine, recording, say, menu: setMenu }, [recording]);
+  return (
+    <>
+      {page === null || opening.busy !== null ? (
+        <OpenScreen list={opening.list} wanted={opening.list?.some((one) => one.name === state.recording) ? null : state.recording} error={opening.error} busy={opening.busy} onFile={opening.openFile} onOffered={opening.openOffered} />
+      ) : (
+        <PageContext.Provider value={page}>
+          <a class="skip" href="#view" onClick={skip}>
+            Skip to the view
+          </a>
+          <Header onClose={opening.close} onKeys={() => showKeys(true)} />
+          <RunBar />
+          <Filters state={state} />
+          <Tabs state={state} />
+          <main id="view" tabIndex={-1}>
+            {state.view !== 'overview' && <h1 class="offscreen">{VIEW_TITLES[state.view]}</h1>}
+            <Boundary view={state.view}>
+              <View state={state} />
+            </Boundary>
+          </main>
+          {menu !== null && <ContextMenu menu={menu} onClose={() => setMenu(null)} />}
+        </PageContext.Provider>
+      )}
+      {keys && <KeySheet onClose={() => showKeys(false)} />}
+      <div class={`said ${said === '' ? '' : 'on'}`} role="status" aria-live="polite">
+        {said}
+      </div>
+    </>
+  );
+}
+
+function View({ state }: { state: State }) {
+  switch (state.view) {
+    case 'overview':
+      return <OverviewView state={state} />;
+    case 'timeline':
+      return <TimelineView state={state} />;
+    case 'flame':
+      return <FlameView state={state} />;
+    case 'functions':
+      return <FunctionsView state={state} />;
+    case 'tree':
+      return <TreeView state={state} />;
+    case 'butterfly':
+      return <ButterflyView state={state} />;
+  }
+}
+
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById('view')?.focus();
+}
+
+/** A message that goes away by itself. */
+function useSaid() {
+  const [said, set] = useState('');
+  const timer = useRef(0);
+  const say = useCallback((text: string) => {
+    set(text);
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => set(''), SAID_MS);
+  }, []);
+  return { said, say };
+}
+
+/** Opening: which recordings there are, which one is open, and what failed. */
+function useOpening(store: Store, engine: Engine, wanted: string | null) {
+  const [list, setList] = useState<readonly Offered[] | null>(null);
+  const [recording, setRecording] = useState<Recording | null>(null);
+  const [busy, setBusy] = useState<string | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  const working = useRef(false);
+  const open = async (name: string, read: () => Promise<Uint8Array>) => {
+    working.current = true;
+    setBusy(`Opening ${name}…`);
+    setError(null);
+    try {
+      await engine.ask('open', { name, bytes: await read() });
+      setBusy(`Looking for findings in ${name}…`);
+      const report = await engine.ask('report', { filter: NO_FILTER });
+      // A link's state is kept for the file that it names; for another file it would mean nothing.
+      if (store.get().recording !== name) store.set({ ...START, recording: name });
+      setRecording({ name, report });
+    } catch (problem) {
+      setRecording(null);
+      setError(problem instanceof Error ? problem.message : String(problem));
+    }
+    setBusy(null);
+    working.current = false;
+  };
+  const openOffered = (name: string) => void open(name, () => download(name));
+  useEffect(() => void offered().then(setList), []);
+  // The address names the recording, so back and forward lead from one to another.
+  useEffect(() => {
+    if (working.current || recording?.name === wanted) return;
+    if (wanted !== null && list?.some((one) => one.name === wanted)) openOffered(wanted);
+    else if (recording !== null) setRecording(null);
+  }, [wanted, list]);
+  return {
+    list,
+    recording,
+    busy,
+    error,
+    openOffered,
+    openFile: (file: File) => void open(file.name, async () => new Uint8Array(await file.arrayBuffer())),
+    close: () => {
+      setRecording(null);
+      store.set(START);
+    },
+  };
+}
+
+/** A file dropped anywhere on the page is opened. */
+function useDrop(openFile: (file: File) => void): void {
+  const last = useRef(openFile);
+  last.current = openFile;
+  useEffect(() => {
+    const over = (event: DragEvent) => event.preventDefault();
+    const drop = (event: DragEvent) => {
+      event.preventDefault();
+      const file = event.dataTransfer?.files[0];
+      if (file !== undefined) last.current(file);
+    };
+    window.addEventListener('dragover', over);
+    window.addEventListener('drop', drop);
+    return () => {
+      window.removeEventListener('dragover', over);
+      window.removeEventListener('drop', drop);
+    };
+  }, []);
+}
+
+/** The keys that hold everywhere; views have theirs. */
+function onKeys(store: Store, showKeys: () => void): () => void {
+  const pressed = (event: KeyboardEvent) => {
+    if (typing(event) || modified(event) || event.defaultPrevented) return;
+    const view = VIEWS[Number(event.key) - 1];
+    if (view !== undefined) store.set({ view });
+    else if (event.key === '/') toSearch(store);
+    else if (event.key === 'u') store.undo();
+    else if (event.key === 'U') store.redo();
+    else if (event.key === 't') store.set({ table: !store.get().table });
+    else if (event.key === '?') showKeys();
+    else return;
+    event.preventDefault();
+  };
+  window.addEventListener('keydown', pressed);
+  return () => window.removeEventListener('keydown', pressed);
+}
+
+/** Views with a search field. It comes with the first answer. */
+const SEARCHED: readonly ViewName[] = ['flame', 'functions', 'tree'];
+
+/** To the search field; from views without one, to the functions first. */
+function toSearch(store: Store): void {
+  const focus = () => document.getElementById(SEARCH_ID)?.focus();
+  if (document.getElementById(SEARCH_ID) === null) {
+    if (!SEARCHED.includes(store.get().view)) store.set({ view: 'functions' });
+    const watch = new MutationObserver(() => {
+      if (document.getElementById(SEARCH_ID) === null) return;
+      watch.disconnect();
+      focus();
+    });
+    watch.observe(document.body, { childList: true, subtree: true });
+  } else focus();
+}

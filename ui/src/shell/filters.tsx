@@ -1,0 +1,85 @@
+// The filter that all views share: its metric, its parts as chips, undo and redo.
+
+import { useState } from 'preact/hooks';
+import { chips, type PatternField } from '../model/filter';
+import { withEntry } from '../model/patterns';
+import type { State } from '../model/state';
+import { usePage } from './page';
+
+/** Metrics that are no cause. The engine refuses those that a recording lacks, and says so. */
+const METRICS = ['run', 'wall', 'cpu', 'blocked', 'runnable', 'waits', 'faults', 'samples'];
+
+export function Filters({ state }: { state: State }) {
+  const { store, recording } = usePage();
+  const parts = chips(state.filter);
+  const metrics = [...METRICS, ...recording.report.causes.map((cause) => cause.word)];
+  const known = [...new Set(metrics)];
+  return (
+    <section class="filters" aria-label="Filter">
+      <label class="metric">
+        metric{' '}
+        <select
+          value={state.filter.metric ?? ''}
+          onChange={(event) => {
+            const metric = event.currentTarget.value || null;
+            store.set({ filter: { ...state.filter, metric } });
+          }}
+        >
+          <option value="">default</option>
+          {known.map((word) => (
+            <option value={word}>{word}</option>
+          ))}
+        </select>
+      </label>
+      <ul class="chips" aria-label="Active filters">
+        {parts.map((chip) => (
+          <li key={chip.key} class="chip">
+            <span>{chip.label}</span>
+            <button type="button" aria-label={`Remove the filter ${chip.label}`} onClick={() => store.set({ filter: chip.lifted })}>
+              ×
+            </button>
+          </li>
+        ))}
+        {parts.length === 0 && <li class="soft">no filter: the whole run</li>}
+      </ul>
+      <AddFilter state={state} />
+      <span class="spring" />
+      <button type="button" disabled={!store.canUndo()} onClick={() => store.undo()} title="Undo the last change of the filter (U)">
+        undo
+      </button>
+      <button type="button" disabled={!store.canRedo()} onClick={() => store.redo()} title="Redo (Shift U)">
+        redo
+      </button>
+    </section>
+  );
+}
+
+const FIELDS: readonly PatternField[] = ['include', 'exclude', 'fold', 'thread', 'process'];
+
+/** A pattern that is typed, in the language of the command line's options. */
+function AddFilter({ state }: { state: State }) {
+  const { store } = usePage();
+  const [field, setField] = useState<PatternField>('include');
+  const [text, setText] = useState('');
+  const add = (event: Event) => {
+    event.preventDefault();
+    if (text.trim() === '') return;
+    store.set({ filter: { ...state.filter, [field]: withEntry(state.filter[field], text.trim()) } });
+    setText('');
+  };
+  return (
+    <form class="add" onSubmit={add}>
+      <select aria-label="Kind of filter" value={field} onChange={(event) => setField(event.currentTarget.value as PatternField)}>
+        {FIELDS.map((one) => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
+      </select>
+      <input aria-label="Pattern" placeholder="pattern" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      <button type="submit" disabled={text.trim() === ''}>
+        add
+      </button>
+    </form>
+  );
+}
