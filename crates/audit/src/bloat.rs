@@ -192,7 +192,8 @@ pub(crate) fn long_values(store: &AuditStore) -> Result<BTreeMap<PathName, Histo
     Ok(all)
 }
 
-/// What is left of the bytes of each facet that imports read: sums by path are of all of them.
+/// Of facets that lost some of the bytes that imports read, what is left and what was read: sums by path are
+/// of all that was read.
 #[derive(Debug)]
 pub(crate) struct Left(BTreeMap<String, (u64, u64)>);
 
@@ -209,23 +210,24 @@ impl Left {
                 left.entry(named(cells).0).or_default().1 += cells.count(4);
             }
         }
+        // A text that is no JSON has no path, so more may be there than was read.
+        left.retain(|_, (there, read)| there < read);
         Self(left)
     }
 
-    /// True where rows of the facet were replaced, removed or labelled. A text that is no JSON has no
-    /// path, so more may be there than was read.
+    /// True where rows of the facet were replaced, removed or labelled.
     pub(crate) fn is_estimate(&self, facet: Option<&str>) -> bool {
-        self.0.get(facet.unwrap_or_default()).is_some_and(|(there, read)| there < read)
+        self.0.contains_key(facet.unwrap_or_default())
     }
 
     /// The part of a sum of the facet that is left, if all its texts are alike.
     pub(crate) fn part(&self, facet: Option<&str>, sum: u64) -> u64 {
         match self.0.get(facet.unwrap_or_default()) {
-            Some((there, read)) if there < read => {
+            Some((there, read)) => {
                 let part = u128::from(sum) * u128::from(*there) / u128::from(*read);
                 u64::try_from(part).unwrap_or(u64::MAX)
             }
-            _ => sum,
+            None => sum,
         }
     }
 }

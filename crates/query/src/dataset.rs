@@ -11,6 +11,7 @@ use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
 use datafusion::sql::parser::Statement;
+use twox_hash::XxHash64;
 
 use crate::answer::{Answer, Parts};
 use crate::columns::{WideNumbers, stored_array};
@@ -40,6 +41,20 @@ pub struct TableFile {
     /// XXH64 of its bytes with seed 0, as they were written: other ones are no answer. None where nothing
     /// says it.
     pub digest: Option<u64>,
+}
+
+impl TableFile {
+    /// The digest of a file's bytes.
+    #[must_use]
+    pub fn digest_of(bytes: &[u8]) -> u64 {
+        XxHash64::oneshot(0, bytes)
+    }
+
+    /// True unless these bytes of the file are not those that were written.
+    #[must_use]
+    pub fn may_be(&self, bytes: &[u8]) -> bool {
+        self.digest.is_none_or(|written| Self::digest_of(bytes) == written)
+    }
 }
 
 impl From<PathBuf> for TableFile {

@@ -28,6 +28,7 @@ use crate::instants::Instants;
 use crate::ledger::Ledger;
 use crate::managed::ManagedCode;
 use crate::modules::Modules;
+use crate::outermost::Outermost;
 use crate::probes::{Hits, Moment, Probe, ProbeId, Slowdown, Toll};
 use crate::resolve::{Resolver, chain_word};
 use crate::sampled::SampledBlocks;
@@ -330,7 +331,9 @@ impl Handler {
 
     fn learn_outermost(&mut self, thread: ThreadId) {
         let space = self.tracker.space(thread);
-        let frames = self.unwound.iter().enumerate();
+        // This runs for most samples: no more frames than are looked at.
+        let inner = self.unwound.len().saturating_sub(Outermost::LOOKED_AT);
+        let frames = self.unwound.iter().enumerate().skip(inner);
         let chain: Vec<u64> = frames.map(|(depth, frame)| chain_word(depth, *frame)).collect();
         self.tracker.state(thread).outermost.learn(space, &chain);
     }

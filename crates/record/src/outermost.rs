@@ -34,7 +34,10 @@ pub(crate) struct Outermost {
 }
 
 impl Outermost {
-    /// A complete stack, innermost first.
+    /// Frames of a complete stack that are looked at: the first of them is no caller.
+    pub(crate) const LOOKED_AT: usize = MOST_FRAMES + 1;
+
+    /// The last frames of a complete stack, innermost first.
     pub(crate) fn learn(&mut self, space: SpaceId, chain: &[u64]) {
         if self.space != space {
             *self = Self { space, ..Self::default() };

@@ -54,9 +54,7 @@ pub use lone::{columns_from_parquet, rows_from_parquet};
 #[cfg(not(target_family = "wasm"))]
 pub use lone::{rows_to_parquet, rows_to_passing_parquet};
 pub use projected::{LoneColumns, read_columns};
-pub use read::{
-    Opened, OpenedForViews, open, open_for_views, open_tables, parse, parse_for_views, peek,
-};
+pub use read::{Opened, OpenedForViews, open, open_for_views, open_tables, parse, peek};
 pub use spool::{Parts, Spool};
 #[cfg(not(target_family = "wasm"))]
 pub use spool::{SpoolOptions, SpoolWriter};

@@ -16,7 +16,7 @@ use super::plan::CleanLevel;
 use super::rebuild::{apply_rebuild, undo_rebuild};
 use super::select::{Selection, agents_with};
 use super::status::{PlanState, Status, status};
-use crate::import::{ImportOptions, LATE_MS, SourceFormat, import};
+use crate::import::{ImportOptions, SourceFormat, import};
 use crate::sample::{SampleFormat, SampleOptions, write_sample};
 use crate::store::{MANIFEST, Store};
 
@@ -73,19 +73,8 @@ impl Lab {
         };
         let never = AtomicBool::new(false);
         write_sample(&at("sample"), &options, &never).unwrap();
-        let options = ImportOptions {
-            store: at("store"),
-            format: SourceFormat::XdbJson,
-            sources: vec![at("sample").join("xdb-json")],
-            shards: None,
-            hash_ip: None,
-            zone: None,
-            fields: Vec::new(),
-            geoip: Vec::new(),
-            tolerance: 0.01,
-            strict: false,
-            late_ms: LATE_MS,
-        };
+        let sources = vec![at("sample").join("xdb-json")];
+        let options = ImportOptions::new(at("store"), SourceFormat::XdbJson, sources);
         import(&options, &never, &mut |_| {}).unwrap();
         let (store, plan) = (at("store"), at("plan"));
         let selection = Selection {
@@ -175,6 +164,27 @@ fn expect_whole(store: &Path) {
     assert_eq!(Store::open(store).unwrap().missing_file(), None);
 }
 
+impl Lab {
+    /// Ends with the old store at its place and a plan that was never carried out.
+    fn undo_and_forget(&self) {
+        self.undo().unwrap();
+        self.expect_undone();
+        self.forget();
+    }
+
+    /// Calls `then` after each step at which an undo can be stopped; how many there are, and the end.
+    fn stop_each_undo(&self, then: impl Fn()) -> u32 {
+        for steps in 1.. {
+            self.apply().unwrap();
+            if !stopped(steps, || self.undo()) {
+                return steps;
+            }
+            then();
+        }
+        NEVER
+    }
+}
+
 #[test]
 fn an_apply_that_is_stopped_after_any_step_goes_on() {
     let lab = Lab::new();
@@ -183,9 +193,7 @@ fn an_apply_that_is_stopped_after_any_step_goes_on() {
         lab.check();
         lab.apply().unwrap();
         lab.expect_applied();
-        lab.undo().unwrap();
-        lab.expect_undone();
-        lab.forget();
+        lab.undo_and_forget();
         steps += 1;
     }
     lab.expect_applied();
@@ -212,12 +220,7 @@ fn an_apply_that_is_stopped_after_any_step_is_undone() {
 #[test]
 fn an_undo_that_is_stopped_after_any_step_goes_on() {
     let lab = Lab::new();
-    let mut steps = 1;
-    loop {
-        lab.apply().unwrap();
-        if !stopped(steps, || lab.undo()) {
-            break;
-        }
+    let steps = lab.stop_each_undo(|| {
         // The next run is stopped, too.
         for again in 1.. {
             lab.check();
@@ -229,8 +232,7 @@ fn an_undo_that_is_stopped_after_any_step_goes_on() {
         }
         lab.expect_undone();
         lab.forget();
-        steps += 1;
-    }
+    });
     lab.expect_undone();
     assert_eq!(steps, 6, "the steps of `undo`");
 }
@@ -238,21 +240,13 @@ fn an_undo_that_is_stopped_after_any_step_goes_on() {
 #[test]
 fn an_undo_that_is_stopped_after_any_step_is_applied_again() {
     let lab = Lab::new();
-    let mut steps = 1;
-    loop {
-        lab.apply().unwrap();
-        if !stopped(steps, || lab.undo()) {
-            break;
-        }
+    lab.stop_each_undo(|| {
         lab.delete_partly();
         lab.check();
         lab.apply().unwrap();
         lab.expect_applied();
-        lab.undo().unwrap();
-        lab.expect_undone();
-        lab.forget();
-        steps += 1;
-    }
+        lab.undo_and_forget();
+    });
 }
 
 /// The version before gave the old store the name `.new` for a moment, and deleted the rebuilt one as

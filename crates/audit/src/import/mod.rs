@@ -43,7 +43,7 @@ mod warnings;
 mod xdb;
 mod zone;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use self::address::AddressHasher;
@@ -98,6 +98,27 @@ pub struct ImportOptions {
     /// How long after a change its row may arrive, in milliseconds: rows that changed earlier than
     /// this before the shard's watermark are taken and counted as late.
     pub late_ms: i64,
+}
+
+impl ImportOptions {
+    /// The options without which nothing can be imported; all others are those that hold when nobody says
+    /// anything else.
+    #[must_use]
+    pub fn new(store: PathBuf, format: SourceFormat, sources: Vec<PathBuf>) -> Self {
+        Self {
+            store,
+            format,
+            sources,
+            shards: None,
+            hash_ip: None,
+            zone: None,
+            fields: Vec::new(),
+            geoip: Vec::new(),
+            tolerance: 0.01,
+            strict: false,
+            late_ms: LATE_MS,
+        }
+    }
 }
 
 /// Two days: exports are nightly, and one of them may fail.
@@ -164,9 +185,9 @@ fn import_planned(
         let fits = |list: &Manifest| {
             let resume = list.resume.as_ref();
             resume.is_some_and(|resume| resume.plan == identity && resume.base == base)
-                && missing_file(&options.store, list).is_none()
+                && list.missing_file(&options.store).is_none()
         };
-        let missing = stored.as_ref().and_then(|stored| missing_file(&options.store, stored));
+        let missing = stored.as_ref().and_then(|stored| stored.missing_file(&options.store));
         if let Some(why) = missing {
             return Err(Error::Incomplete { path: options.store.clone(), why });
         }
@@ -200,11 +221,6 @@ fn import_planned(
             Err(error)
         }
     }
-}
-
-/// What is wrong with the first file of a list that is not there as it was written.
-fn missing_file(folder: &Path, list: &Manifest) -> Option<String> {
-    Store::from_manifest(folder, list.clone()).missing_file()
 }
 
 enum Ended {

@@ -78,7 +78,7 @@ impl SourceFormat {
 
     /// True for a log of requests: it says nothing of goals.
     pub(crate) fn is_log(self) -> bool {
-        matches!(self, Self::AccessLog | Self::Iis | Self::CloudFront | Self::Elb | Self::JsonLog)
+        self.family() == A_LOG
     }
 
     /// What measured the visits: formats of one family tell the same visits.
@@ -87,7 +87,7 @@ impl SourceFormat {
             Self::XdbJson | Self::XdbCsv | Self::XdbPostgres | Self::XdbSqlServer | Self::Bcp => {
                 "xDB"
             }
-            Self::AccessLog | Self::Iis | Self::CloudFront | Self::Elb | Self::JsonLog => "a log",
+            Self::AccessLog | Self::Iis | Self::CloudFront | Self::Elb | Self::JsonLog => A_LOG,
             Self::SnowplowTsv => "Snowplow",
             Self::Ga4Json => "Google Analytics",
             Self::Matomo => "Matomo",
@@ -250,6 +250,8 @@ impl ImportOptions {
     }
 }
 
+/// The family of logs of requests.
+const A_LOG: &str = "a log";
 const UTC: Zone = Zone::Fixed(0);
 /// Shards of an xDB when nobody says how many: its installer makes two.
 const USUAL_SHARDS: u32 = 2;

@@ -166,6 +166,19 @@ impl Manifest {
         }
     }
 
+    /// What is wrong with the first file of the list that is not in the store's folder as it was written;
+    /// none when all are.
+    pub(crate) fn missing_file(&self, folder: &Path) -> Option<String> {
+        self.files.iter().find_map(|file| {
+            let name = &file.path;
+            match std::fs::metadata(folder.join(name)) {
+                Ok(found) if found.len() == file.bytes => None,
+                Ok(found) => Some(format!("`{name}` has {} of {} bytes", found.len(), file.bytes)),
+                Err(error) => Some(format!("cannot read `{name}`: {error}")),
+            }
+        })
+    }
+
     /// Writes the list under a temporary name and renames it.
     pub(crate) fn write(&self, path: &Path) -> Result<(), Error> {
         let json = serde_json::to_vec_pretty(self)

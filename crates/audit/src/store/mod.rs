@@ -90,14 +90,7 @@ impl Store {
     /// What is wrong with the first file of the list that is not there as it was written; none when
     /// all are.
     pub(crate) fn missing_file(&self) -> Option<String> {
-        self.manifest.files.iter().find_map(|file| {
-            let name = &file.path;
-            match std::fs::metadata(self.path(file)) {
-                Ok(found) if found.len() == file.bytes => None,
-                Ok(found) => Some(format!("`{name}` has {} of {} bytes", found.len(), file.bytes)),
-                Err(error) => Some(format!("cannot read `{name}`: {error}")),
-            }
-        })
+        self.manifest.missing_file(&self.folder)
     }
 
     /// The rows of one file.
@@ -133,16 +126,11 @@ impl Store {
     }
 }
 
-/// The digest of a file's bytes.
-pub(crate) fn digest(bytes: &[u8]) -> u64 {
-    twox_hash::XxHash64::oneshot(0, bytes)
-}
-
 /// The rows of a Parquet file.
 pub(crate) fn read_rows<R: Row>(file: &TableFile) -> Result<Vec<R>, Error> {
     let path = &file.path;
     let bytes = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
-    if file.digest.is_some_and(|written| digest(&bytes) != written) {
+    if !file.may_be(&bytes) {
         return Err(Error::Damaged { path: path.clone() });
     }
     culprit_recording::rows_from_parquet(&bytes)

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use culprit_model::Row;
+use culprit_query::TableFile;
 
 use super::manifest::{MANIFEST, Manifest, StoreFile};
 use crate::error::Error;
@@ -177,7 +178,7 @@ impl Draft {
                 shard: place.shard,
                 rows: rows.len() as u64,
                 bytes: bytes.len() as u64,
-                digest: Some(super::digest(&bytes)),
+                digest: Some(TableFile::digest_of(&bytes)),
             });
         }
         let mut next = self.locked();

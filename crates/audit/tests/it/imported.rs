@@ -36,19 +36,7 @@ pub(crate) fn read(sample: &Path, store: &Path) {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         name.contains("json") && name != "truth.json"
     });
-    let options = ImportOptions {
-        store: store.to_owned(),
-        format: SourceFormat::XdbJson,
-        sources: rows.collect(),
-        shards: None,
-        hash_ip: None,
-        zone: None,
-        fields: Vec::new(),
-        geoip: Vec::new(),
-        tolerance: 0.01,
-        strict: false,
-        late_ms: culprit_audit::LATE_MS,
-    };
+    let options = ImportOptions::new(store.to_owned(), SourceFormat::XdbJson, rows.collect());
     import(&options, &AtomicBool::new(false), &mut |_| {}).unwrap();
 }
 

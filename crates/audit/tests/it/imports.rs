@@ -16,19 +16,7 @@ pub(crate) fn import_options(
     format: SourceFormat,
     sources: &[PathBuf],
 ) -> ImportOptions {
-    ImportOptions {
-        store: store.to_owned(),
-        format,
-        sources: sources.to_vec(),
-        shards: None,
-        hash_ip: None,
-        zone: None,
-        fields: Vec::new(),
-        geoip: Vec::new(),
-        tolerance: 0.01,
-        strict: false,
-        late_ms: culprit_audit::LATE_MS,
-    }
+    ImportOptions::new(store.to_owned(), format, sources.to_vec())
 }
 
 pub(crate) fn run(options: &ImportOptions) -> Result<Imported, Error> {

@@ -16,6 +16,4 @@ mod open;
 pub(crate) use archive::Archive;
 pub(crate) use check::Count;
 pub(crate) use loader::Loader;
-pub use open::{
-    Opened, OpenedForViews, open, open_for_views, open_tables, parse, parse_for_views, peek,
-};
+pub use open::{Opened, OpenedForViews, open, open_for_views, open_tables, parse, peek};

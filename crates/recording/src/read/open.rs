@@ -77,19 +77,7 @@ pub struct OpenedForViews {
 /// As [`open`].
 pub fn open_for_views(path: impl AsRef<Path>) -> Result<OpenedForViews, Error> {
     let path = path.as_ref();
-    for_views(path, source_of(path)?)
-}
-
-/// As [`open_for_views`], from bytes; `name` is the path for messages.
-///
-/// # Errors
-/// As [`open`].
-pub fn parse_for_views(name: impl AsRef<Path>, bytes: Vec<u8>) -> Result<OpenedForViews, Error> {
-    for_views(name.as_ref(), Source::Memory(bytes.into()))
-}
-
-fn for_views(path: &Path, source: Source) -> Result<OpenedForViews, Error> {
-    let (archive, meta) = archive_of(path, source)?;
+    let (archive, meta) = archive_of(path, source_of(path)?)?;
     if archive.finished
         && let Some((mut recording, columns)) = columns_of(&archive)
     {

@@ -82,17 +82,19 @@ impl UnwindSpace {
     /// Whether an address can be a return address: it lies in known code and, where the code's file can be read,
     /// directly behind a call.
     pub fn is_return_address(&self, address: Avma) -> bool {
-        let Some(code) = address.0.checked_sub(1).and_then(|call| self.find(call)) else {
-            return false;
-        };
-        let at = Svma(address.0.wrapping_sub(code.bias));
-        code.calls.as_ref().is_none_or(|calls| calls.may_return_to(at))
+        self.judge(address) == Some(true)
     }
 
     /// Whether an address lies in known code and is surely no return address.
     pub fn follows_no_call(&self, address: Avma) -> bool {
-        let is_code = address.0.checked_sub(1).is_some_and(|call| self.find(call).is_some());
-        is_code && !self.is_return_address(address)
+        self.judge(address) == Some(false)
+    }
+
+    /// Whether a function may return to an address; none outside of known code.
+    fn judge(&self, address: Avma) -> Option<bool> {
+        let code = self.find(address.0.checked_sub(1)?)?;
+        let at = Svma(address.0.wrapping_sub(code.bias));
+        Some(code.calls.as_ref().is_none_or(|calls| calls.may_return_to(at)))
     }
 
     pub(super) fn find(&self, address: u64) -> Option<&UnwindCode> {
