@@ -1,5 +1,7 @@
 //! What is counted of a group of interactions.
 
+use super::formulas::share;
+
 /// A group of interactions: one user agent, one contact, one address.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GroupCounts {
@@ -94,6 +96,27 @@ impl GroupCounts {
             (0, addresses) => addresses,
             (contacts, addresses) => contacts.min(addresses),
         }
+    }
+
+    /// True when most interactions with several pages take less than a second a page.
+    #[must_use]
+    pub fn hurries(&self) -> bool {
+        /// Interactions that make a habit; fewer may be reloads.
+        const LEAST: u64 = 5;
+        self.hurried >= LEAST && self.hurried * 2 > self.with_several_pages()
+    }
+
+    /// Interactions with more than one page.
+    #[must_use]
+    pub fn with_several_pages(&self) -> u64 {
+        self.interactions.saturating_sub(self.single)
+    }
+
+    /// True when more than this share of its interactions fetch `/robots.txt`.
+    #[must_use]
+    pub fn asks_robots_txt(&self, least: f64) -> bool {
+        let asked = self.traffic.map_or(0, |traffic| traffic.robots_txt);
+        share(asked, self.interactions) > least
     }
 
     /// Days from the first to the last interaction.

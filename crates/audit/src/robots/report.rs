@@ -1,6 +1,6 @@
 //! The verdicts on all groups of a store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::baseline::Baseline;
 use super::counts::GroupCounts;
@@ -131,6 +131,7 @@ pub fn robots(store: &AuditStore, options: &RobotOptions<'_>) -> Result<RobotRep
         let votes = of(group);
         votes.count() == 0 && votes.allowed_by.is_none()
     };
+    let crawlers = crawlers(store, options.by, &gathered, &thresholds)?;
     let all = gathered.values().map(|group| (&group.counts, trusted(group)));
     let baseline = Baseline::new(all, thresholds.baseline_from);
     let judged = gathered.iter().map(|(key, group)| {
@@ -142,6 +143,7 @@ pub fn robots(store: &AuditStore, options: &RobotOptions<'_>) -> Result<RobotRep
                 votes: of(group),
                 baseline: &baseline,
                 thresholds: &thresholds,
+                crawls: group.user_agent.is_some_and(|key| crawlers.contains(&key)),
             },
             options.preset,
         );
@@ -155,6 +157,27 @@ pub fn robots(store: &AuditStore, options: &RobotOptions<'_>) -> Result<RobotRep
     });
     let groups: Vec<RobotGroup> = judged.collect();
     Ok(summed(options, thresholds, baseline, groups))
+}
+
+/// Keys of the user agents that walk through pages or ask what they may read. It is asked of all interactions of a
+/// user agent, because a single contact or address of a crawler may have too few to show it.
+fn crawlers(
+    store: &AuditStore,
+    by: GroupBy,
+    gathered: &BTreeMap<GroupKey, Gathered>,
+    thresholds: &Thresholds,
+) -> Result<BTreeSet<i64>, AuditError> {
+    let crawls = |group: &Gathered| {
+        group.counts.hurries() || group.counts.asks_robots_txt(thresholds.robots_txt)
+    };
+    let among = |groups: &BTreeMap<GroupKey, Gathered>| {
+        groups.values().filter(|group| crawls(group)).filter_map(|group| group.user_agent).collect()
+    };
+    if by == GroupBy::UserAgent {
+        Ok(among(gathered))
+    } else {
+        Ok(among(&gather(store, GroupBy::UserAgent, None)?))
+    }
 }
 
 fn summed(

@@ -87,6 +87,8 @@ pub struct Group<'a> {
     pub baseline: &'a Baseline,
     /// Thresholds.
     pub thresholds: &'a Thresholds,
+    /// True when its user agent, over all groups, walks through pages or asks what it may read.
+    pub crawls: bool,
 }
 
 impl Group<'_> {
@@ -206,16 +208,10 @@ impl Group<'_> {
         fired("R5", Family::Rhythm, 1.0, why)
     }
 
-    /// True when many of its interactions fetch `/robots.txt`.
-    pub(crate) fn asks_robots_txt(&self) -> bool {
-        let asked = self.counts.traffic.map_or(0, |traffic| traffic.robots_txt);
-        share(asked, self.counts.interactions) > self.thresholds.robots_txt
-    }
-
     fn r6(&self) -> Option<Fired> {
         let (counts, limits) = (self.counts, self.thresholds);
         let Traffic { requests, assets, heads, client_errors, robots_txt, .. } = counts.traffic?;
-        let asks = self.asks_robots_txt();
+        let asks = counts.asks_robots_txt(limits.robots_txt);
         let bare = assets == 0 && counts.interactions >= limits.assets_from;
         if !asks && !bare {
             return None;
@@ -234,16 +230,14 @@ impl Group<'_> {
     }
 
     fn r7(&self) -> Option<Fired> {
-        /// Interactions that make a habit; fewer may be reloads.
-        const LEAST: u64 = 5;
         let counts = self.counts;
-        let several = counts.interactions.saturating_sub(counts.single);
-        if counts.hurried < LEAST || counts.hurried * 2 <= several {
+        if !counts.hurries() {
             return None;
         }
         let why = format!(
-            "{} of {several} interactions with several pages take less than 1 s a page",
-            counts.hurried
+            "{} of {} interactions with several pages take less than 1 s a page",
+            counts.hurried,
+            counts.with_several_pages()
         );
         fired("R7", Family::Rhythm, 1.0, why)
     }

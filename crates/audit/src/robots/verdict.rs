@@ -107,8 +107,7 @@ fn exemption(group: &Group<'_>) -> Option<String> {
         return Some(format!("allowed by `{entry}`"));
     }
     // A library that walks through pages, or asks what it may read, reports no events.
-    let crawls = group.signals().iter().any(|signal| signal.id == "R7") || group.asks_robots_txt();
-    (group.votes.is_library() && !crawls).then(|| "an HTTP library of servers".to_owned())
+    (group.votes.is_library() && !group.crawls).then(|| "an HTTP library of servers".to_owned())
 }
 
 fn is_verified(group: &Group<'_>) -> bool {

@@ -1,9 +1,11 @@
 //! Verdicts on stores with a few rows.
 
 use culprit_audit::lists::{ListSet, stock_lists};
-use culprit_audit::robots::{Band, Baseline, GroupBy, Preset, RobotOptions, RobotReport, robots};
+use culprit_audit::robots::{
+    Band, Baseline, GroupBy, Preset, RobotGroup, RobotOptions, RobotReport, robots,
+};
 
-use crate::rows::{BEFORE_CHANGE, HOUR_MS, ROBOT, Visit, empty, store};
+use crate::rows::{BEFORE_CHANGE, HOUR_MS, ROBOT, Visit, agent, empty, store};
 
 fn judged(store: &culprit_audit::AuditStore, by: GroupBy) -> RobotReport {
     let lists = ListSet::new(stock_lists(), Vec::new());
@@ -44,6 +46,33 @@ fn a_listed_fleet_is_certain_and_its_share_is_counted() {
     assert!((report.robot_interactions() - 60.0).abs() < 1e-9);
     assert!((report.robot_share() - 60.0 / 360.0).abs() < 1e-12);
     assert!(report.chance_hits > 0.0 && report.lists.len() == 3);
+}
+
+#[test]
+fn a_crawler_on_a_library_is_a_crawler_in_each_of_its_contacts() {
+    // Each contact of it walks through four pages in a second once, which alone is no habit.
+    let crawler =
+        |n: u64| Visit { contact: n + 5000, agent: 3, seconds: 1, pages: 4, ..Visit::default() };
+    let reporter = |n: u64| Visit { contact: n + 6000, agent: 4, pages: 1, ..Visit::default() };
+    let visits: Vec<Visit> =
+        (1..=60).flat_map(|n| [crawler(n), reporter(n)]).chain(mixture()).collect();
+    let store = store(&visits)
+        .with_rows(&[agent(3, "Scrapy/2.11 (+https://scrapy.example)"), agent(4, "okhttp/4.12.0")])
+        .expect("rows");
+    for by in [GroupBy::UserAgent, GroupBy::UserAgentAndNetwork, GroupBy::Contact] {
+        let report = judged(&store, by);
+        let exempt = |name: &str| {
+            let of = |group: &&RobotGroup| {
+                group.user_agent.as_deref().is_some_and(|text| text.starts_with(name))
+            };
+            let groups = report.groups.iter().filter(of);
+            let mut exempt: Vec<bool> =
+                groups.map(|group| group.verdict.band == Band::Exempt).collect();
+            exempt.dedup();
+            exempt
+        };
+        assert_eq!((exempt("Scrapy"), exempt("okhttp")), (vec![false], vec![true]), "{by:?}");
+    }
 }
 
 #[test]

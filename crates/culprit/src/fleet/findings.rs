@@ -86,6 +86,9 @@ pub(crate) fn find(
     if whole.recordings == 0 {
         return Err(files::nothing_left(folder, &whole.left_out));
     }
+    if let Some(by) = by {
+        by.warn_of_unknown(sum.found.values().flat_map(|found| found.groups.keys()), output);
+    }
     whole.findings = sum.found.into_values().map(finished).collect();
     whole.findings.sort_by_key(|found| (Reverse(found.cost), Reverse(found.recordings)));
     Ok(whole)

@@ -5,6 +5,8 @@ use std::fmt;
 use culprit_model::{Meta, Recording};
 use culprit_record::HOST_FACT;
 
+use crate::output::Output;
+
 /// How facts from `record --label` are named in a recording.
 pub(crate) const LABEL_FACT: &str = "label.";
 /// The label that a version is read from.
@@ -72,6 +74,21 @@ impl FleetKey {
             Self::Label(name) => fact(meta, &format!("{LABEL_FACT}{name}")),
         };
         found.unwrap_or_else(|| UNKNOWN.to_owned())
+    }
+
+    /// Says that no recording has the label, which is probably a slip; none where one has it.
+    pub(crate) fn warn_of_unknown<'a>(
+        &self,
+        mut groups: impl Iterator<Item = &'a String>,
+        output: &Output,
+    ) {
+        let Self::Label(name) = self else { return };
+        if groups.all(|group| group == UNKNOWN) {
+            output.warn(&format!(
+                "warning: no recording has the label `{name}`\nhint: `record --label {name}=VALUE` sets it; host, \
+                 image, version and day need no label\n"
+            ));
+        }
     }
 
     /// The frame that stands for a group: begins with one of the engine's `GROUP_KINDS`.

@@ -149,6 +149,9 @@ fn chosen(
     }
     left_out.sort_by(|a, b| a.path.cmp(&b.path));
     files::warn(&left_out, sum.recordings, output);
+    if let Some(by) = by {
+        by.warn_of_unknown(sum.groups.keys(), output);
+    }
     let mut groups: Vec<GroupTotal> = sum
         .groups
         .into_iter()

@@ -182,6 +182,16 @@ fn copies_in_a_folder_count_and_are_named_with_what_they_are_copies_of() {
 }
 
 #[test]
+fn a_label_that_no_recording_has_is_named() {
+    let lab = lab();
+    let told = |line: &str| stderr(&lab.culprit().args(line.split_whitespace()).output().unwrap());
+    for line in ["top runs --by nosuch", "findings runs --by nosuch"] {
+        assert!(told(line).contains("no recording has the label `nosuch`"), "{line}");
+    }
+    assert!(!told("top runs --by version").contains("no recording has"));
+}
+
+#[test]
 fn documents_of_folders_have_the_keys_that_are_documented() {
     let lab = lab();
     std::fs::write(lab.path("runs/bad.culprit"), "no recording").unwrap();

@@ -24,7 +24,9 @@ fn votes(lists: &[&str], tags: &[&str]) -> Votes {
 
 fn verdict(counts: &GroupCounts, votes: &Votes, preset: Preset) -> Verdict {
     let thresholds = preset.thresholds();
-    let group = Group { counts, user_agent: None, votes, baseline: &Q, thresholds: &thresholds };
+    let crawls = counts.hurries() || counts.asks_robots_txt(thresholds.robots_txt);
+    let group =
+        Group { counts, user_agent: None, votes, baseline: &Q, thresholds: &thresholds, crawls };
     judge(&group, preset)
 }
 
@@ -134,6 +136,7 @@ fn without_a_baseline_lists_still_work() {
         votes: &votes,
         baseline: &baseline,
         thresholds: &thresholds,
+        crawls: false,
     };
     let found = judge(&group, Preset::Balanced);
     assert_eq!(found.band, Band::Likely);
