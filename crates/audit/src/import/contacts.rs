@@ -1,4 +1,4 @@
-//! Contacts during an import: all of them in memory, each in two thirds of what its row takes.
+//! Contacts during an import: all of them in memory, each in half of what its row takes.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,6 +15,8 @@ use crate::store::{Draft, FilePlace, Store};
 const BLOCK: usize = 1 << 18;
 /// No point in time.
 const NEVER: i64 = i64::MIN;
+/// The place of the behaviour of a contact without one.
+const UNDESCRIBED: u32 = u32::MAX;
 
 /// What is known of a contact.
 #[derive(Debug, Clone, Copy)]
@@ -24,12 +26,8 @@ struct Slot {
     token: Guid,
     facets_bytes: u64,
     source_row: u64,
-    classification: Option<i64>,
-    override_classification: Option<i64>,
-    /// When the facets were changed that say so.
-    classified: i64,
-    measured: i64,
-    reported: Option<u32>,
+    /// Where its behaviour is; [`UNDESCRIBED`] for a contact without.
+    behaviour: u32,
     identifiers: u32,
     /// Identifiers that this import read.
     identifiers_read: u32,
@@ -44,11 +42,59 @@ struct Slot {
     known: bool,
 }
 
+/// What facets say of how a contact behaves. Few contacts have such facets, so it is kept apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Behaviour {
+    classification: Option<i64>,
+    override_classification: Option<i64>,
+    /// When the facet was changed that classifies it.
+    classified: i64,
+    reported: Option<u32>,
+    /// When the facet was changed that counts its interactions.
+    measured: i64,
+}
+
+impl Behaviour {
+    /// Nothing is known.
+    const UNKNOWN: Self = Self {
+        classification: None,
+        override_classification: None,
+        classified: UNSEEN,
+        reported: None,
+        measured: UNSEEN,
+    };
+
+    fn of_row(row: &Contact) -> Self {
+        Self {
+            classification: row.classification,
+            override_classification: row.override_classification,
+            reported: row.reported_interactions,
+            ..Self::UNKNOWN
+        }
+    }
+
+    /// Takes what a facet of this time says.
+    fn describe(&mut self, facts: FacetFacts, time: i64) {
+        match facts {
+            FacetFacts::Classified { level, override_level } if time > self.classified => {
+                self.classified = time;
+                (self.classification, self.override_classification) = (level, override_level);
+            }
+            FacetFacts::Measured { interactions } if time > self.measured => {
+                self.measured = time;
+                self.reported = interactions;
+            }
+            _ => {}
+        }
+    }
+}
+
 /// All contacts.
 #[derive(Debug, Default)]
 pub(crate) struct Contacts {
     index: GuidIndex,
     slots: Vec<Slot>,
+    behaviours: Vec<Behaviour>,
     /// Shards and blocks of contacts that have changed.
     changed: BTreeSet<(u32, usize)>,
     /// Shards that the store has in one file.
@@ -68,11 +114,7 @@ impl Slot {
             token: Guid::default(),
             facets_bytes: 0,
             source_row: 0,
-            classification: None,
-            override_classification: None,
-            classified: UNSEEN,
-            measured: UNSEEN,
-            reported: None,
+            behaviour: UNDESCRIBED,
             identifiers: 0,
             identifiers_read: 0,
             source: 0,
@@ -92,11 +134,7 @@ impl Slot {
             token: [row.token_high.unwrap_or(0), row.token_low.unwrap_or(0)],
             facets_bytes: row.facets_bytes.0,
             source_row: row.source_row.unwrap_or(0),
-            classification: row.classification,
-            override_classification: row.override_classification,
-            classified: UNSEEN,
-            measured: UNSEEN,
-            reported: row.reported_interactions,
+            behaviour: UNDESCRIBED,
             identifiers: row.identifiers,
             identifiers_read: 0,
             source: row.source_id.map_or(0, |source| source.0),
@@ -109,7 +147,7 @@ impl Slot {
         }
     }
 
-    fn row(&self, key: u32, guid: Guid) -> Contact {
+    fn row(&self, key: u32, guid: Guid, behaviour: &Behaviour) -> Contact {
         Contact {
             contact_id: ContactKey(u64::from(key)),
             guid_high: guid[0],
@@ -123,9 +161,9 @@ impl Slot {
             token_low: self.has_token.then_some(self.token[1]),
             known: self.known,
             identifiers: self.identifiers,
-            classification: self.classification,
-            override_classification: self.override_classification,
-            reported_interactions: self.reported,
+            classification: behaviour.classification,
+            override_classification: behaviour.override_classification,
+            reported_interactions: behaviour.reported,
             facets_bytes: Bytes(self.facets_bytes),
             source_id: self.read.then_some(SourceKey(self.source)),
             source_row: self.read.then_some(self.source_row),
@@ -152,10 +190,28 @@ impl Contacts {
                     all.slots.resize(at + 1, Slot::named(0, false));
                 }
                 all.slots[at] = Slot::of_row(&row);
+                let behaviour = Behaviour::of_row(&row);
+                if behaviour != Behaviour::UNKNOWN {
+                    *all.behaviour_mut(at) = behaviour;
+                }
                 all.index.set(key, [row.guid_high, row.guid_low]);
             }
         }
         Ok(all)
+    }
+
+    fn behaviour(&self, slot: &Slot) -> &Behaviour {
+        self.behaviours.get(slot.behaviour as usize).unwrap_or(&Behaviour::UNKNOWN)
+    }
+
+    /// The behaviour of the contact in this slot.
+    fn behaviour_mut(&mut self, at: usize) -> &mut Behaviour {
+        let place = &mut self.slots[at].behaviour;
+        if *place == UNDESCRIBED {
+            *place = u32::try_from(self.behaviours.len()).unwrap_or(UNDESCRIBED);
+            self.behaviours.push(Behaviour::UNKNOWN);
+        }
+        &mut self.behaviours[*place as usize]
     }
 
     fn change(&mut self, key: u32) {
@@ -223,34 +279,37 @@ impl Contacts {
     /// Takes what a facet of this time says, if none of its name is as new. Of two facets with one time
     /// the first one counts.
     pub(crate) fn describe(&mut self, key: u32, facts: FacetFacts, time: i64) {
-        let slot = &mut self.slots[key as usize];
-        let before = (slot.classification, slot.override_classification, slot.reported);
-        match facts {
-            FacetFacts::Classified { level, override_level } if time > slot.classified => {
-                slot.classified = time;
-                (slot.classification, slot.override_classification) = (level, override_level);
-            }
-            FacetFacts::Measured { interactions } if time > slot.measured => {
-                slot.measured = time;
-                slot.reported = interactions;
-            }
-            _ => {}
+        if !matches!(facts, FacetFacts::Classified { .. } | FacetFacts::Measured { .. }) {
+            return;
         }
-        if before != (slot.classification, slot.override_classification, slot.reported) {
+        let behaviour = self.behaviour_mut(key as usize);
+        let says =
+            |now: &Behaviour| (now.classification, now.override_classification, now.reported);
+        let before = says(behaviour);
+        behaviour.describe(facts, time);
+        if before != says(behaviour) {
             self.change(key);
         }
     }
 
     /// Notes that the store has the facet of a contact that classifies it, with this time.
     pub(crate) fn has_classification(&mut self, key: u64, time: i64) {
-        let slot = usize::try_from(key).ok().and_then(|at| self.slots.get_mut(at));
-        slot.into_iter().for_each(|slot| slot.classified = slot.classified.max(time));
+        if let Some(behaviour) = self.stored_behaviour(key) {
+            behaviour.classified = behaviour.classified.max(time);
+        }
     }
 
     /// Notes that the store has the facet of a contact that counts its interactions, with this time.
     pub(crate) fn has_measures(&mut self, key: u64, time: i64) {
-        let slot = usize::try_from(key).ok().and_then(|at| self.slots.get_mut(at));
-        slot.into_iter().for_each(|slot| slot.measured = slot.measured.max(time));
+        if let Some(behaviour) = self.stored_behaviour(key) {
+            behaviour.measured = behaviour.measured.max(time);
+        }
+    }
+
+    /// The behaviour of a contact of the store; none for a key without a contact.
+    fn stored_behaviour(&mut self, key: u64) -> Option<&mut Behaviour> {
+        let at = usize::try_from(key).ok().filter(|at| *at < self.slots.len())?;
+        Some(self.behaviour_mut(at))
     }
 
     /// Sets the bytes of a contact's facets.
@@ -285,7 +344,7 @@ impl Contacts {
                 let key = u32::try_from(at).unwrap_or(u32::MAX);
                 let slot = &self.slots[at];
                 (slot.shard == shard && self.index.has(key))
-                    .then(|| slot.row(key, self.index.guid(key)))
+                    .then(|| slot.row(key, self.index.guid(key), self.behaviour(slot)))
             };
             let rows: Vec<Contact> = keys.filter_map(row).collect();
             let name = Some(format!("{block:06}"));
