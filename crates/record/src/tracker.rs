@@ -145,8 +145,8 @@ impl Tracker {
         let thread = self.thread(Task { pid, tid: pid }, time, spaces);
         self.read_name(thread, Task { pid, tid: pid });
         let process = self.threads[thread.index()].process;
-        // Who started it may have ended before it was first seen.
-        let parent = self.parent_of(pid);
+        // Who started it may have ended before it was first seen, or have been seen only after it.
+        let parent = self.parent_of(pid).filter(|parent| *parent < process);
         let known = &mut self.processes[process.index()].parent;
         *known = known.or(parent);
         self.move_to(process, spaces.empty(), spaces);
@@ -446,6 +446,7 @@ impl Tracker {
         } else {
             base_name(&exe).to_owned()
         };
+        self.meet_parents(pid, time, spaces);
         let row = Process {
             parent: self.parent_of(pid),
             exe: exe.into(),
@@ -460,10 +461,25 @@ impl Tracker {
         self.push_process(pid, row, space)
     }
 
+    /// Makes rows for the processes between a known one and a descendant of it that is new: a parent's row comes
+    /// before its children's.
+    fn meet_parents(&mut self, pid: i32, time: Time, spaces: &mut Spaces) {
+        let mut between = Vec::new();
+        let mut next = parent_pid(pid);
+        while let Some(parent) = next.filter(|parent| !self.by_pid.contains_key(parent)) {
+            between.push(parent);
+            next = parent_pid(parent);
+        }
+        if next.is_some() {
+            for parent in between.into_iter().rev() {
+                self.process(parent, time, false, spaces);
+            }
+        }
+    }
+
     /// The parent that a process has now, where that one is known.
     fn parent_of(&self, pid: i32) -> Option<ProcessId> {
-        let parent = procfs::stat(kernel_pid(pid)).ok()?.parent;
-        self.by_pid.get(&i32::try_from(parent.0).ok()?).copied()
+        self.by_pid.get(&parent_pid(pid)?).copied()
     }
 
     fn push_process(&mut self, pid: i32, row: Process, space: SpaceId) -> ProcessId {
@@ -565,6 +581,12 @@ fn program_of(pid: i32) -> String {
     link.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
+/// The process that a process has as its parent now; none for the first one, and for one that is gone.
+fn parent_pid(pid: i32) -> Option<i32> {
+    let parent = procfs::stat(kernel_pid(pid)).ok()?.parent;
+    i32::try_from(parent.0).ok().filter(|parent| *parent > 0)
+}
+
 fn command_line(pid: i32) -> Text {
     let arguments: Vec<String> = procfs::command_line(Pid(kernel_pid(pid).0)).unwrap_or_default();
     Text::from(arguments.join(" "))
@@ -573,6 +595,35 @@ fn command_line(pid: i32) -> Text {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_parent_that_was_never_seen_has_a_row_before_its_child() {
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", "sleep 60 & echo $!; wait"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let output = shell.stdout.take().unwrap();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).unwrap();
+        let sleeper: i32 = line.trim().parse().unwrap();
+        let own = i32::try_from(std::process::id()).unwrap();
+        let (mut tracker, mut spaces) = (Tracker::default(), Spaces::default());
+        let mut met = |pid| tracker.thread(Task { pid, tid: pid }, Time(1), &mut spaces);
+        let (first, last) = (met(own), met(sleeper));
+        let process = |thread: ThreadId| tracker.threads[thread.index()].process;
+        let above = |id: ProcessId| tracker.processes[id.index()].parent.unwrap();
+        let between = above(process(last));
+        assert_eq!(tracker.processes[between.index()].pid.0, shell.id());
+        assert_eq!(above(between), process(first));
+        assert!(between < process(last));
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(sleeper).unwrap(),
+            rustix::process::Signal::KILL,
+        )
+        .unwrap();
+        shell.wait().unwrap();
+    }
 
     #[test]
     fn a_switch_without_a_stack_has_the_last_one_of_its_state() {

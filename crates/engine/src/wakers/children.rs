@@ -22,7 +22,7 @@ use super::process_of;
 pub(super) struct Children {
     /// The processes that each process started, in the order of the table.
     of: BTreeMap<ProcessId, Vec<ProcessId>>,
-    /// The recorded threads of each process.
+    /// The threads of each process.
     threads: Vec<Vec<ThreadId>>,
 }
 
@@ -42,6 +42,11 @@ impl Children {
             }
         }
         Self { of, threads }
+    }
+
+    /// The threads of a process.
+    pub(super) fn threads(&self, process: ProcessId) -> &[ThreadId] {
+        self.threads.get(process.index()).map_or(&[], Vec::as_slice)
     }
 
     /// The first thread of the child for which `row` waited up to `stop`, where no descendant's act

@@ -51,6 +51,11 @@ impl Lives {
         self.children.waited_for(recording, self, wait, ended)
     }
 
+    /// The threads of a process, in the order of the table.
+    pub(super) fn threads(&self, process: ProcessId) -> &[ThreadId] {
+        self.children.threads(process)
+    }
+
     /// True where a thread has no task of a runtime that moves tasks between threads: what its
     /// process does meanwhile, others do.
     #[must_use]

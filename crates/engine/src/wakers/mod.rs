@@ -15,6 +15,7 @@ mod askers;
 mod callers;
 mod chain;
 mod children;
+mod creator;
 mod ends;
 mod lives;
 mod path;

@@ -5,7 +5,7 @@
 //! explain (it had not begun, it was itself off the CPU since before the wakeup) stays the wait's
 //! own. So the segments tile the walked time, and each nanosecond is charged once.
 //!
-//! A path goes on in another thread in four places. Where a thread has no task of a runtime that moves
+//! A path goes on in another thread in five places. Where a thread has no task of a runtime that moves
 //! tasks between threads, with the one that works. Where the wait for a child process ended, with the
 //! thread that ended that process, whichever thread was the last to go. Where something else ended that
 //! wait, with the child that worked meanwhile. And where the thread that ended the command was not born
@@ -18,6 +18,7 @@ use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time, WakeSourc
 use rustc_hash::FxHashMap;
 
 use super::chain::{Ended, ended};
+use super::creator::creator;
 use super::lives::{Lives, end};
 use super::patience::Patience;
 use super::process_of;
@@ -227,9 +228,9 @@ fn walked(
         }
         let looked = near.entry(walk.thread).or_default();
         let Some(at) = lives.before_near(recording, walk.thread, walk.now, looked) else {
-            match parent(recording, lives, walk) {
-                Some(parent) => walk.thread = parent,
-                None => leave(recording, lives, &mut path, walk),
+            match before_birth(recording, lives, &path, &open) {
+                Some(other) => go_on(&mut open, other),
+                None => leave(recording, lives, &mut path, &mut open),
             }
             continue;
         };
@@ -355,23 +356,50 @@ fn born(recording: &Recording, lives: &Lives, thread: ThreadId) -> Option<Time> 
     Some(recording.intervals[lives.rows(thread)].first()?.start)
 }
 
-/// The first thread of the process whose path it is, where the walk's thread was not born yet.
-fn parent(recording: &Recording, lives: &Lives, walk: &Walk) -> Option<ThreadId> {
-    if walk.under.is_some() || walk.rests || born(recording, lives, walk.thread)? < walk.now {
+/// The thread that the innermost walk goes on with where its own was not born yet: the one that made it, or the
+/// first one of the process whose path it is. None for a lock: before the one that released it was born, somebody
+/// else held it.
+fn before_birth(
+    recording: &Recording,
+    lives: &Lives,
+    path: &CriticalPath,
+    open: &[Walk],
+) -> Option<ThreadId> {
+    let walk = open.last().filter(|walk| !walk.rests)?;
+    if born(recording, lives, walk.thread)? < walk.now {
         return None;
     }
-    let process = process_of(recording, walk.thread)?;
+    let wait = walk.under.and_then(|at| path.waits.get(at.index()));
+    if wait.is_some_and(|wait| recording.intervals[wait.interval.index()].cause == Cause::Lock) {
+        return None;
+    }
+    let creator = creator(recording, lives, walk.thread);
+    let creator = creator.filter(|maker| open.iter().all(|walk| walk.thread != *maker));
+    creator.or_else(|| first_thread(recording, walk.thread).filter(|_| walk.under.is_none()))
+}
+
+/// The first thread of a thread's process; none for itself.
+fn first_thread(recording: &Recording, thread: ThreadId) -> Option<ThreadId> {
+    let process = process_of(recording, thread)?;
     let pid = recording.processes.get(process.index())?.pid.0;
     let is_first = |thread: &culprit_model::Thread| {
         thread.process == process && thread.tid.0 == pid && thread.recorded
     };
     let first = ThreadId::from_index(recording.threads.iter().position(is_first)?);
-    (first != walk.thread).then_some(first)
+    (first != thread).then_some(first)
+}
+
+/// Lets the innermost walk go on in another thread's life.
+fn go_on(open: &mut [Walk], other: ThreadId) {
+    if let Some(walk) = open.last_mut() {
+        walk.thread = other;
+    }
 }
 
 /// Charges what is left of a walk whose thread has no row there: to the wait that it explains, or
 /// to nobody. A thread that lived earlier is picked up again at its end.
-fn leave(recording: &Recording, lives: &Lives, path: &mut CriticalPath, walk: &mut Walk) {
+fn leave(recording: &Recording, lives: &Lives, path: &mut CriticalPath, open: &mut [Walk]) {
+    let Some(walk) = open.last_mut() else { return };
     let rows = &recording.intervals[lives.rows(walk.thread)];
     let last = rows.partition_point(|row| row.start < walk.now).checked_sub(1);
     let ended = last.map_or(walk.from, |at| end(&rows[at])).clamp(walk.from, walk.now);

@@ -46,6 +46,26 @@ fn a_wait_is_charged_to_what_its_waker_did() {
 }
 
 #[test]
+fn before_a_writer_was_born_its_maker_was_waited_for() {
+    // runc copies what tail writes; sh starts it when xz has ended.
+    check(
+        "runc(1)/main(1)   UllllllllllllU|
+         runc(1)/relay(5)  .pppppppppppU|
+         sh(2)/sh(2)       .UccccccUU|
+         xz(3)/xz(3)       .UUUUUUU|
+         tail(4)/tail(4)   .........UUU|
+         wake 8 xz > sh
+         wake 12 tail > relay
+         wake 13 relay > main
+         root runc(1)
+         child sh(2) of runc(1)
+         child xz(3) of sh(2)
+         child tail(4) of sh(2)",
+        "msxxxxxxstttrm",
+    );
+}
+
+#[test]
 fn chains_are_followed_over_several_threads_and_processes() {
     let (recording, relevance) = check(
         "sh(1)/a(1)     Uccccccccccccc|
