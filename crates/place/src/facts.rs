@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatxFlags, fstatfs, opena
 use crate::cgroup::CounterReader;
 use crate::error::{Error, Result};
 use crate::mounts::{Mount, mount_of, mounts};
-use crate::procfs::{root_of, status_field};
+use crate::procfs::{self, root_of, status_field};
 use crate::spec::PlaceSpec;
 
 /// `f_type` of overlayfs, OVERLAYFS_SUPER_MAGIC in `linux/magic.h`.
@@ -196,34 +196,16 @@ pub(crate) fn kernel() -> String {
 }
 
 /// How many CPUs a process may use.
-pub(crate) fn cpus(pid: Pid) -> Result<u32> {
-    let list = status_field(pid, "Cpus_allowed_list")?.unwrap_or_default();
-    Ok(count_list(&list))
-}
-
-/// How many numbers a list such as `0-3,8` names.
-fn count_list(list: &str) -> u32 {
-    let count = |part: &str| {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        let (from, to) = (from.parse::<u32>().ok()?, to.parse::<u32>().ok()?);
-        Some(to.checked_sub(from)? + 1)
-    };
-    list.split(',').filter_map(count).sum()
+fn cpus(pid: Pid) -> Result<u32> {
+    Ok(procfs::allowed_cpus(&procfs::status(pid)?).unwrap_or(0))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{PlaceFacts, Seccomp, count_list, file_system, own_network};
+    use super::{PlaceFacts, Seccomp, file_system, own_network};
     use crate::spec::PlaceSpec;
     use culprit_model::Pid;
     use std::path::Path;
-
-    #[test]
-    fn lists_of_cpus_are_counted() {
-        for (list, count) in [("0-3,8", 5), ("0", 1), ("", 0), ("3-1", 0)] {
-            assert_eq!(count_list(list), count, "{list}");
-        }
-    }
 
     #[test]
     fn our_own_place_is_observed() {

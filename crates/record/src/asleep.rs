@@ -1,4 +1,4 @@
-//! Where threads wait that were asleep when the recording began.
+//! Where threads wait that were asleep when the recording began, or when their process joined it.
 //!
 //! ```text
 //! start     /proc, the kernel: where each waits, its registers, the top of its stack
@@ -115,10 +115,12 @@ fn look(task: Task) -> Option<Looked> {
     Some(Looked { task, cpu, functions, registers: None, stack: Vec::new(), at: 0 })
 }
 
-/// A thread that was asleep when the recording began.
+/// A thread that was asleep when the recording began, or when it joined that later.
 #[derive(Debug)]
 pub(crate) struct Sleeper {
     looked: Looked,
+    /// Its wait is known from here on.
+    since: Time,
     /// Its user frames, innermost first, and the space that they belong to.
     user: Option<(SpaceId, Vec<u64>)>,
     /// Why there are no more of them.
@@ -133,9 +135,9 @@ pub(crate) struct Sleeper {
 }
 
 impl Sleeper {
-    fn new(looked: Looked) -> Self {
+    fn new(looked: Looked, since: Time) -> Self {
         let (user, cut, woke) = (None, None, None);
-        Self { looked, user, cut, settled: false, told: 0, tries: 0, woke }
+        Self { looked, since, user, cut, settled: false, told: 0, tries: 0, woke }
     }
 }
 
@@ -161,6 +163,8 @@ impl Sleepers {
 pub(crate) struct SleeperRow {
     /// Who waits.
     pub(crate) thread: ThreadId,
+    /// From when.
+    pub(crate) since: Time,
     /// The CPU that it had left.
     pub(crate) cpu: u32,
     /// The kernel's functions, innermost first.
@@ -170,14 +174,21 @@ pub(crate) struct SleeperRow {
 }
 
 impl Handler {
-    /// Takes in who was asleep when the recording began. Their processes and what those map are known.
-    pub(crate) fn adopt_sleepers(&mut self, asleep: Asleep) {
-        self.ledger.at(LossKind::StacksTruncated, TOO_MANY, asleep.left_out, Time::START);
-        self.sleepers.few_registers = asleep.few_registers;
+    /// Takes in who was asleep when events began to see them, without those that they have seen already. Their
+    /// processes and what those map are known.
+    pub(crate) fn adopt_sleepers(&mut self, asleep: Asleep, since: Time) {
+        self.ledger.at(LossKind::StacksTruncated, TOO_MANY, asleep.left_out, since);
+        if asleep.few_registers.is_some() {
+            self.sleepers.few_registers = asleep.few_registers;
+        }
         for looked in asleep.threads {
             let Some(thread) = self.tracker.recorded(looked.task.tid) else { continue };
-            self.tracker.state(thread).asleep = true;
-            let mut sleeper = Sleeper::new(looked);
+            let state = self.tracker.state(thread);
+            if state.switched > since {
+                continue;
+            }
+            state.asleep = true;
+            let mut sleeper = Sleeper::new(looked, since);
             self.unwind_sleeper(thread, &mut sleeper);
             self.sleepers.threads.insert(thread, sleeper);
         }
@@ -309,16 +320,16 @@ impl Handler {
         let is_over = |sleeper: &Sleeper| sleeper.settled && sleeper.woke.is_some();
         let over = self.sleepers.threads.extract_if(.., |_, sleeper| is_over(sleeper));
         for (thread, sleeper) in over {
-            let Sleeper { looked, mut user, cut, woke, .. } = sleeper;
+            let Sleeper { looked, since, mut user, cut, woke, .. } = sleeper;
             let at = Time(looked.at.saturating_sub(self.context.start));
             let ran = user.is_some() && woke.is_some_and(|woke| woke <= at);
             let lost = if ran { Some(RAN) } else { cut.as_deref() };
             if let Some(why) = lost {
-                self.ledger.at(LossKind::StacksTruncated, why, 1, Time::START);
+                self.ledger.at(LossKind::StacksTruncated, why, 1, since);
             }
             user = user.filter(|_| !ran);
             let Looked { cpu, functions, .. } = looked;
-            rows.push(SleeperRow { thread, cpu, functions, user });
+            rows.push(SleeperRow { thread, since, cpu, functions, user });
         }
         rows
     }

@@ -2,7 +2,7 @@
 //!
 //! - The scheduler's account of every recorded thread: the oracle. A thread's last account before
 //!   its exit counts, because after it there is none.
-//! - Memory and I/O of processes, counters of the cgroup, time stolen by the hypervisor.
+//! - Memory, I/O and allowed CPUs of processes, counters of the cgroup, what the machine's CPUs did.
 //! - Datagrams that were dropped because a process's socket was full.
 //! - In processes that both listen and connect: which sockets each thread polls.
 //! - Where kernel stacks may not be recorded: what each thread waits in.
@@ -235,10 +235,10 @@ impl Poller {
         });
         every(&mut due.counters, 200, || {
             readings.extend(self.cgroups.read().iter().flat_map(cgroup_counters));
-            readings.extend(steal());
+            readings.extend(machine());
         });
         every(&mut due.processes, 200, || {
-            readings.extend(pids.iter().copied().flat_map(memory));
+            readings.extend(pids.iter().copied().flat_map(status));
             readings.extend(pids.iter().copied().flat_map(io));
         });
         every(&mut due.datagrams, 200, || {
@@ -353,11 +353,27 @@ fn counter(at: u64, pid: Option<i32>, name: &'static str, value: u64) -> Reading
     Reading { at, what: Polled::Counter { pid, name, value } }
 }
 
-/// The eighth number of the line `cpu`, in ticks of a hundredth of a second (proc_stat(5)).
-fn steal() -> Option<Reading> {
-    let text = std::fs::read_to_string("/proc/stat").ok()?;
-    let ticks: u64 = text.lines().next()?.split_whitespace().nth(8)?.parse().ok()?;
-    Some(counter(monotonic_ns(), None, names::STEAL_NS, ticks.saturating_mul(10 * MILLISECOND)))
+/// Columns of the line `cpu` (proc_stat(5)) in which a CPU works for somebody: user, nice, system, irq, softirq. A
+/// guest's time is in user, too.
+const BUSY: [usize; 5] = [1, 2, 3, 6, 7];
+/// The column of the time that a hypervisor took.
+const STEAL: usize = 8;
+
+/// What the machine's CPUs did, by the line `cpu` of `/proc/stat`.
+fn machine() -> Vec<Reading> {
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let at = monotonic_ns();
+    let named = machine_times(&text).into_iter().flatten();
+    named.map(|(name, value)| counter(at, None, name, value)).collect()
+}
+
+/// The machine's counters, ns; none for a line that lacks a column. The kernel counts in hundredths of a second.
+fn machine_times(text: &str) -> Option<[(&'static str, u64); 2]> {
+    let columns: Vec<&str> = text.lines().next()?.split_whitespace().collect();
+    let ns =
+        |at: &usize| Some(columns.get(*at)?.parse::<u64>().ok()?.saturating_mul(10 * MILLISECOND));
+    let busy = BUSY.iter().map(ns).sum::<Option<u64>>()?;
+    Some([(names::MACHINE_CPU_NS, busy), (names::STEAL_NS, ns(&STEAL)?)])
 }
 
 /// Lines of `/proc/PID/status` (kB) and of `/proc/PID/io`, and the names that they get.
@@ -381,11 +397,13 @@ fn process_file(pid: i32, name: &str) -> String {
     std::fs::read_to_string(format!("/proc/{number}/{name}")).unwrap_or_default()
 }
 
-fn memory(pid: i32) -> Vec<Reading> {
+/// What a process has in memory, and how many CPUs it may use.
+fn status(pid: i32) -> Vec<Reading> {
     let status = process_file(pid, "status");
     let at = monotonic_ns();
-    let numbers = values(&status, &STATUS);
-    numbers.map(|(name, kib)| counter(at, Some(pid), name, kib.saturating_mul(1024))).collect()
+    let memory = values(&status, &STATUS).map(|(name, kib)| (name, kib.saturating_mul(1024)));
+    let allowed = procfs::allowed_cpus(&status).map(|cpus| (names::ALLOWED_CPUS, cpus.into()));
+    memory.chain(allowed).map(|(name, value)| counter(at, Some(pid), name, value)).collect()
 }
 
 fn io(pid: i32) -> Vec<Reading> {
@@ -409,6 +427,15 @@ fn values<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_works_without_its_idle_and_stolen_time() {
+        let text = "cpu  100 20 30 4000 500 6 7 8 90 0\ncpu0 50 10 15 2000 250 3 3 4 45 0\n";
+        let named = machine_times(text).unwrap();
+        assert_eq!(named[0], (names::MACHINE_CPU_NS, 163 * 10 * MILLISECOND));
+        assert_eq!(named[1], (names::STEAL_NS, 80 * MILLISECOND));
+        assert_eq!(machine_times("cpu 1 2\n"), None);
+    }
 
     #[test]
     fn wanted_lines_are_picked() {

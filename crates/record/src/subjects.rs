@@ -4,7 +4,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 
-use culprit_model::Pid;
+use culprit_model::{Pid, Time};
 use culprit_place::{Cgroup, CounterReader, procfs};
 
 use crate::asleep::{Asleep, RegistersReader};
@@ -130,7 +130,7 @@ impl Subjects {
             };
             worker.adopt(pid, &tids, &maps);
         }
-        worker.handler.adopt_sleepers(asleep);
+        worker.handler.adopt_sleepers(asleep, Time::START);
     }
 
     /// The processes that exist already, by number.
@@ -166,6 +166,14 @@ pub(crate) fn processes_with_threads(roots: &[Pid]) -> Vec<(i32, Vec<i32>)> {
     pids.sort_unstable();
     pids.dedup();
     with_threads(&pids)
+}
+
+/// The threads of a process that live.
+pub(crate) fn tasks_of(pid: i32) -> impl Iterator<Item = Task> {
+    let processes = with_threads(&[crate::modules::kernel_pid(pid)]);
+    processes
+        .into_iter()
+        .flat_map(move |(_, tids)| tids.into_iter().map(move |tid| Task { pid, tid }))
 }
 
 fn with_threads(pids: &[Pid]) -> Vec<(i32, Vec<i32>)> {

@@ -112,9 +112,14 @@ impl Rows {
         events + self.faults.len() + self.costs.len() + self.activity_edges.len() > MOST_ROWS
     }
 
-    /// A thread was asleep when the recording began.
-    pub(crate) fn was_asleep(&mut self, thread: ThreadId, cpu: u32, stack: Option<StackId>) {
-        let (time, kind) = (Time::START, SwitchKind::Out);
+    /// A thread was asleep at a time, when events began to see it.
+    pub(crate) fn was_asleep(
+        &mut self,
+        (thread, time): (ThreadId, Time),
+        cpu: u32,
+        stack: Option<StackId>,
+    ) {
+        let kind = SwitchKind::Out;
         self.asleep.push(Switch { time, thread, kind, cpu, stack, state: None });
     }
 

@@ -19,7 +19,7 @@ use culprit_recording::{Error as WriteError, SpoolWriter};
 use culprit_symbols::KernelSymbols;
 
 use crate::accounts::Account;
-use crate::asleep::SleeperRow;
+use crate::asleep::{Asleep, SleeperRow};
 use crate::attr::{Role, Stream};
 use crate::clock::monotonic_ns;
 use crate::decode::{Body, EventShapes, Map, Task, decode};
@@ -35,6 +35,7 @@ use crate::resolve::{Code, Resolver};
 use crate::source::Dropped;
 use crate::space::SpaceId;
 use crate::stacks::{RawStack, RawStacks};
+use crate::subjects::tasks_of;
 use crate::tables::{Growing, Written};
 
 /// Longest time between two flushes: what a killed recorder loses at most.
@@ -278,6 +279,11 @@ impl Worker {
             for pid in &joined.members {
                 handler.tracker.meet_again(*pid, time, &mut handler.spaces);
             }
+            let tasks: Vec<Task> = joined.members.iter().flat_map(|pid| tasks_of(*pid)).collect();
+            for task in &tasks {
+                handler.tracker.thread(*task, time, &mut handler.spaces);
+            }
+            handler.adopt_sleepers(Asleep::look(tasks.into_iter(), None), time);
             let count = joined.members.len().max(1) as u64;
             handler.ledger.between(LossKind::ThreadsNotAttached, &joined.why(), count, from, time);
         }
@@ -521,9 +527,9 @@ impl Worker {
             ledger: &mut handler.ledger,
         };
         self.resolver.resolve_new(&mut handler.raw, &mut code);
-        for SleeperRow { thread, cpu, functions, user } in asleep {
+        for SleeperRow { thread, since, cpu, functions, user } in asleep {
             let stack = self.resolver.waiting_stack(user, &functions, &mut code);
-            handler.rows.was_asleep(thread, cpu, stack);
+            handler.rows.was_asleep((thread, since), cpu, stack);
         }
         let growing = Growing {
             processes: handler.tracker.processes(),

@@ -9,6 +9,7 @@
 pub(crate) mod chain;
 pub(crate) mod chores;
 mod counters;
+mod cpus;
 mod doing;
 mod facts;
 mod faults;

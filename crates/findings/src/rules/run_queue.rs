@@ -1,5 +1,7 @@
 //! `run-queue`: threads are ready to run, but no CPU is free.
 
+mod few_cpus;
+
 use std::collections::BTreeMap;
 
 use culprit_model::{Cause, Nanos, ProcessId, Severity};
@@ -28,10 +30,11 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     group: Group::Cpu,
     specificity: Specificity::Work,
     yields_to: &[],
-    claim: "Threads are ready to run but wait for a CPU, because other threads use the CPUs.",
+    claim: "Threads are ready to run but wait for a CPU, because other threads use those that they may use.",
     signature: "A thread on the critical path is ready and not running. If the program's own threads \
                 have the CPU meanwhile, what they do there counts, and this finding only states how \
-                long it is.",
+                long it is. Where its processes may use only some of the CPUs while others are free, that \
+                is the finding.",
     not_reported: &[
         "the run queue right after a lock was released: see `lock-contention`",
         "time in which a CPU quota stops the thread: see `cpu-quota-throttling`",
@@ -39,10 +42,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     ],
     why: "More threads want to run than there are CPUs, in this program or in others on the \
           machine. Each waits for the others' time slices (about 3 ms each).",
-    fix: &[
-        "Measure again with free CPUs before you judge other findings: this slowness is not in \
-         your code.",
-    ],
+    fix: &["Measure again with free CPUs before you judge other findings."],
     check: "culprit record -o fixed.culprit -- CMD; on a quiet machine the time waiting for a \
             CPU must be smaller than before",
     thresholds: &[
@@ -79,8 +79,12 @@ impl Rule for RunQueue {
             return Vec::new();
         }
         let own = evidence.segments(|segment, _| evidence.fills_queue(segment));
+        let confined = |segment: &SegmentId| few_cpus::confined(evidence, *segment).is_some();
+        let (confined, free): (Vec<_>, Vec<_>) = own.iter().copied().partition(confined);
+        let confined = few_cpus::of_confined(evidence, confined);
+        let own = if confined.is_some() { free } else { own };
         let queued = evidence.doing(|d| d.cause == Cause::Runnable);
-        let claims = [of_own_threads(evidence, &own), of_others(evidence, queued)];
+        let claims = [confined, of_own_threads(evidence, &own), of_others(evidence, queued)];
         claims.into_iter().flatten().collect()
     }
 }
@@ -137,24 +141,7 @@ fn of_others(evidence: &Evidence<'_>, segments: Vec<SegmentId>) -> Option<Claim>
         let fix = "Run fewer threads at once, or give the program more CPUs.".to_owned();
         Claim::new(&DOC, title, segments).saying(String::new(), fix).facts(users(evidence))
     } else {
-        let title = format!(
-            "threads wait {COST} of {whole} for a CPU that programs outside the recording use"
-        );
-        let wanting = if working > f64::from(cpus) {
-            format!(
-                "On average {working:.1} recorded threads want to run, and {running:.1} of {cpus} CPUs run them."
-            )
-        } else {
-            format!(
-                "On average {working:.1} recorded threads want to run: too few to fill {cpus} CPUs."
-            )
-        };
-        let why = format!(
-            "{wanting} Other programs on this machine use the CPUs, or this program may not use all of them."
-        );
-        let fix = "Find the other programs with `culprit record --all` (or `--cgroup`). Move them, or \
-                   give this program a higher weight (nice, cpu.weight) or CPUs of its own.";
-        Claim::new(&DOC, title, segments).saying(why, fix.to_owned())
+        not_for_own(evidence, (segments, whole), (working, running))
     };
     let claim = claim
         .sure(0.9)
@@ -163,6 +150,57 @@ fn of_others(evidence: &Evidence<'_>, segments: Vec<SegmentId>) -> Option<Claim>
         .fact("CPUs", f64::from(cpus), "count");
     Some(Claim { listed_from: MIN_QUEUED, ..claim })
 }
+
+/// That recorded threads wait although they do not fill the CPUs. Programs outside the recording are named only where
+/// they used as much CPU time as that.
+fn not_for_own(
+    evidence: &Evidence<'_>,
+    (segments, whole): (Vec<SegmentId>, Nanos),
+    (working, running): (f64, f64),
+) -> Claim {
+    let cpus = evidence.recording.meta.cpus;
+    let outside = evidence.machine_use().map(|machine| machine.outside);
+    let others = outside.is_some_and(|used| used >= evidence.total(&segments));
+    let wanting = if working > f64::from(cpus) {
+        format!(
+            "On average {working:.1} recorded threads want to run, and {running:.1} of {cpus} CPUs run them."
+        )
+    } else {
+        format!(
+            "On average {working:.1} recorded threads want to run: too few to fill {cpus} CPUs."
+        )
+    };
+    let (title, why, fix) = if others {
+        (
+            format!(
+                "threads wait {COST} of {whole} for a CPU that programs outside the recording use"
+            ),
+            format!("{wanting} Other programs on this machine use the CPUs."),
+            OTHERS_FIX,
+        )
+    } else {
+        (
+            format!("threads wait {COST} of {whole} for a CPU, and the program does not fill them"),
+            format!("{wanting} {}", if outside.is_some() { FEW_OTHERS } else { OTHERS_UNKNOWN }),
+            UNKNOWN_FIX,
+        )
+    };
+    let claim = Claim::new(&DOC, title, segments).saying(why, fix.to_owned());
+    match outside {
+        Some(outside) => claim.time("CPU time that other programs used", outside),
+        None => claim,
+    }
+}
+
+const OTHERS_FIX: &str = "Find the other programs with `culprit record --all` (or `--cgroup`). Move them, or give \
+                          this program a higher weight (nice, cpu.weight) or CPUs of its own: this slowness is not \
+                          in your code.";
+const FEW_OTHERS: &str = "Programs outside the recording used less CPU time than that. The rest is the delay of each \
+                          wakeup, a mask or cpuset, or a hypervisor.";
+const OTHERS_UNKNOWN: &str = "What other programs used is not in the recording: they may have the CPUs, or this \
+                              program may not use all of them.";
+const UNKNOWN_FIX: &str = "Look for other programs with `culprit record --all`, and for a mask with `taskset -p PID` \
+                           and `cpuset.cpus`.";
 
 /// How many recorded threads worked or wanted to, on average over the segments.
 fn working(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
@@ -204,7 +242,7 @@ fn users(evidence: &Evidence<'_>) -> Vec<culprit_model::Evidence> {
 #[cfg(test)]
 mod tests {
     use crate::scene::{MS, Scene, first};
-    use culprit_model::{Cause, Loss, LossKind, Nanos, Recording, Severity, Time};
+    use culprit_model::{Cause, Loss, LossKind, Nanos, Recording, Severity, Time, counter_names};
 
     fn crowd(queued_ms: u64) -> Recording {
         let mut scene = Scene::default();
@@ -277,6 +315,7 @@ mod tests {
         let main = scene.program("program", None, 0);
         scene.run(main, 400, Cause::CpuUser, "main;work");
         scene.run(main, 600, Cause::Runnable, "main;work;k:irqentry_exit_to_user_mode");
+        scene.counter(None, counter_names::MACHINE_CPU_NS, 1900 * MS);
         let found = first(&scene.done(), "run-queue").expect("found");
         assert!(found.title.ends_with("that programs outside the recording use"), "{found:?}");
         let fix = found.fix.join(" ");
@@ -285,6 +324,23 @@ mod tests {
         let crowd = first(&crowd(600), "run-queue").expect("found");
         let fix = crowd.fix.join(" ");
         assert!(fix.contains("fewer threads") && !fix.contains("--all"), "{crowd:?}");
+    }
+
+    #[test]
+    fn others_are_named_only_where_they_used_the_cpus() {
+        for busy_ms in [None, Some(900)] {
+            let mut scene = Scene::default();
+            let main = scene.program("program", None, 0);
+            scene.run(main, 400, Cause::CpuUser, "main;work");
+            scene.run(main, 600, Cause::Runnable, "main;work;k:irqentry_exit_to_user_mode");
+            if let Some(ms) = busy_ms {
+                scene.counter(None, counter_names::MACHINE_CPU_NS, ms * MS);
+            }
+            let found = first(&scene.done(), "run-queue").expect("found");
+            assert!(found.title.ends_with("and the program does not fill them"), "{found:?}");
+            let known = found.why.contains("used less CPU time than that");
+            assert_eq!(known, busy_ms.is_some(), "{found:?}");
+        }
     }
 
     #[test]
@@ -299,6 +355,7 @@ mod tests {
         }
         scene.run(main, 40, Cause::CpuUser, "main;work");
         scene.run(main, 960, Cause::Runnable, "main;work;k:irqentry_exit_to_user_mode");
+        scene.counter(None, counter_names::MACHINE_CPU_NS, 2000 * MS);
         let found = first(&scene.done(), "run-queue").expect("found");
         assert!(found.title.ends_with("that programs outside the recording use"), "{found:?}");
         assert!(found.why.starts_with("On average 5.0 recorded threads want to run"), "{found:?}");

@@ -81,6 +81,12 @@ pub mod names {
     pub const READS_LIMIT: &str = "cgroup.io.reads_limit";
     /// Cgroup: requests a second that may write, a gauge; absent when unlimited.
     pub const WRITES_LIMIT: &str = "cgroup.io.writes_limit";
+    /// Process: how many CPUs its first thread may use, a gauge (`/proc/PID/status` `Cpus_allowed_list`): an
+    /// affinity mask or a cpuset makes it fewer than the machine has.
+    pub const ALLOWED_CPUS: &str = "cpu.allowed";
+    /// Machine: time in which its CPUs worked for anybody, summed over CPUs (`/proc/stat`: `user`, `nice`,
+    /// `system`, `irq`, `softirq`).
+    pub const MACHINE_CPU_NS: &str = "machine.cpu_ns";
     /// Machine: time stolen by the hypervisor, summed over CPUs (`/proc/stat`).
     pub const STEAL_NS: &str = "machine.steal_ns";
 }

@@ -5,6 +5,7 @@
 //! while they were made.
 
 mod beneath;
+mod cpus;
 mod machine;
 mod maps;
 mod memory;
@@ -27,6 +28,7 @@ use crate::error::{Error, Result};
 pub use beneath::{
     EntryKind, entry_beneath, is_open_to_all, link_beneath, names_beneath, open_beneath,
 };
+pub use cpus::allowed_cpus;
 pub use machine::{Machine, machine, queues};
 pub use maps::{Mapping, maps};
 pub use memory::memory;
@@ -155,10 +157,14 @@ pub fn blocked_at(pid: Pid, tid: Tid) -> Result<Option<(u64, u64)>> {
     Ok(stack.zip(instruction))
 }
 
+/// The text of `/proc/PID/status`.
+pub(crate) fn status(pid: Pid) -> Result<String> {
+    Ok(trimmed(&read(pid, "status")?))
+}
+
 /// The value of a line `key:\tvalue` of `/proc/PID/status`.
 pub(crate) fn status_field(pid: Pid, key: &str) -> Result<Option<String>> {
-    let text = trimmed(&read(pid, "status")?);
-    Ok(text
+    Ok(status(pid)?
         .lines()
         .find_map(|l| l.strip_prefix(key)?.strip_prefix(':').map(|v| v.trim().to_owned())))
 }
