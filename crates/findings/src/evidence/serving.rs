@@ -35,6 +35,13 @@ pub(crate) struct Serving {
     asking: BTreeSet<ThreadId>,
     /// The processes of these.
     asking_processes: BTreeSet<ProcessId>,
+    /// The ports that each process has connected to.
+    connected: BTreeMap<ProcessId, BTreeSet<Text>>,
+}
+
+/// The port of an address such as `*:5432` or `[::1]:80`.
+fn port(address: &str) -> Text {
+    address.rsplit_once(':').map_or(address, |(_, port)| port).into()
 }
 
 impl Serving {
@@ -43,6 +50,9 @@ impl Serving {
         let mut serving = Self::default();
         let (mut poll_answers, mut poll_requests) = (BTreeSet::new(), BTreeSet::new());
         for mark in &recording.marks {
+            if mark.kind == MarkKind::Connect {
+                serving.connected.entry(mark.process).or_default().insert(port(&mark.text));
+            }
             match (mark.kind, mark.thread) {
                 (MarkKind::Listen, _) => {
                     let first = (mark.time, mark.text.clone());
@@ -88,6 +98,18 @@ impl Serving {
     /// True for a process that listens.
     pub(crate) fn listens(&self, process: ProcessId) -> bool {
         self.listens.contains_key(&process)
+    }
+
+    /// True for a process that listens and asks others, such as a proxy or a pool of connections.
+    pub(crate) fn listens_and_asks(&self, process: ProcessId) -> bool {
+        self.listens(process) && self.asking_processes.contains(&process)
+    }
+
+    /// True where a process has connected to the port that another one listens at.
+    pub(crate) fn is_client_of(&self, client: ProcessId, server: ProcessId) -> bool {
+        let ports = self.connected.get(&client);
+        let listens = self.listens.get(&server);
+        listens.zip(ports).is_some_and(|((_, address), ports)| ports.contains(&port(address)))
     }
 
     /// Where a process listens that a wait for requests is of: for connections or for events of any kind,

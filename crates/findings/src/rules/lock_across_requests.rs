@@ -9,10 +9,13 @@
 //! server b   |~~~~~~~~~~~~~~ waits for the lock ~~~~~~~~~~~|
 //! client b   |~~~~~~~~~~~~~~ waits for its answer ~~~~~~~~~~~|
 //! ```
+//!
+//! A pool of connections is such a server, too: while client a has the pooled connection and does something else,
+//! the pool waits for a's next request, and client b for the pool.
 
 use culprit_model::{Cause, ThreadId};
 
-use crate::evidence::{Evidence, Relation, Segment};
+use crate::evidence::{Evidence, Relation, Segment, Wait};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity};
 use crate::tally::{self, Tally};
 
@@ -24,18 +27,23 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     group: Group::Waiting,
     specificity: Specificity::Mechanism,
     yields_to: &[],
-    claim: "A client keeps a lock of a server while it does something else. Other clients wait for it.",
+    claim: "A client keeps a lock or a pooled connection of a server while it does something else. Other clients \
+            wait for it.",
     signature: "A client waits for an answer. The server's thread that works for it waits until another \
                 thread or process of the server wakes it, as for a row's lock. That one waits for the next \
-                request of its own client meanwhile. The cost is that time, whatever the client does in it.",
+                request of its own client meanwhile. The cost is that time, whatever the client does in it. A \
+                server that also connects to others, as a pool does, needs no second thread: a client waits for \
+                it, and it waits for another client.",
     not_reported: &["a server's thread that waits for work while no client waits for an answer"],
-    why: "A transaction keeps its locks until it ends. Time between its statements counts, too: \
-          computing, other services, a person who thinks. Everybody who needs the same lock waits for all of it.",
+    why: "A transaction keeps its locks until it ends, and a session its pooled connection. Time between its statements counts, too: \
+          computing, other services, a person who thinks. Everybody who needs the same waits for all of it.",
     fix: &[
         "Do the slow work before the transaction begins or after it has ended.",
         "Change the contended row last, right before the commit.",
         "Avoid the shared row: a sequence or `AUTO_INCREMENT` for numbers, one row for each worker for \
          counters.",
+        "With a pool: return the connection before slow work, let it pool by transaction (`pool_mode = transaction` of \
+         PgBouncer), or make it larger (`default_pool_size`).",
         "Limit idle transactions: `idle_in_transaction_session_timeout` (PostgreSQL), \
          `idle_transaction_timeout` (MariaDB).",
     ],
@@ -44,13 +52,24 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     thresholds: &[],
 };
 
-/// A server's thread that has the lock, and the thread that its time passes in.
-type Key = (ThreadId, ThreadId);
+/// What a client keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kept {
+    Lock,
+    Connection,
+}
+
+/// What is kept, the server's thread that it is kept at, and the thread that its time passes in.
+type Key = (Kept, ThreadId, ThreadId);
 
 impl Rule for LockAcrossRequests {
     fn find(&self, evidence: &Evidence<'_>) -> Vec<Claim> {
         let all: Vec<_> = evidence.chain.iter().map(|(id, _)| id).collect();
-        let key = |s: &Segment| Some((holder(evidence, s)?, evidence.of_segment(s).thread));
+        let key = |s: &Segment| {
+            let lock = holder(evidence, s).map(|thread| (Kept::Lock, thread));
+            let (kept, thread) = lock.or_else(|| Some((Kept::Connection, pool(evidence, s)?)))?;
+            Some((kept, thread, evidence.of_segment(s).thread))
+        };
         tally::by(evidence, &all, key).into_iter().map(|t| told(evidence, t)).collect()
     }
 }
@@ -74,15 +93,45 @@ fn holder(evidence: &Evidence<'_>, segment: &Segment) -> Option<ThreadId> {
     None
 }
 
+/// The thread of a pool of connections that waits for one of its clients in a segment, while another client waits
+/// for the pool.
+fn pool(evidence: &Evidence<'_>, segment: &Segment) -> Option<ThreadId> {
+    let mut inner: Option<&Wait> = None;
+    for wait in evidence.waits_around(segment) {
+        let asks = |thread, pool| {
+            let (client, server) = (evidence.process(thread), evidence.process(pool));
+            client != server && evidence.serving.is_client_of(client, server)
+        };
+        let waits_for_other = |inner: &&Wait| {
+            let pool = inner.waiter;
+            wait.by == pool
+                && wait.waiter != inner.by
+                && asks(wait.waiter, pool)
+                && asks(inner.by, pool)
+        };
+        if let Some(inner) = inner.filter(waits_for_other)
+            && evidence.serving.listens_and_asks(evidence.process(inner.waiter))
+        {
+            return Some(inner.waiter);
+        }
+        inner = Some(wait);
+    }
+    None
+}
+
 fn told(evidence: &Evidence<'_>, t: Tally<Key>) -> Claim {
-    let (holder, meanwhile) = t.key;
+    let (kept, holder, meanwhile) = t.key;
+    let kept = match kept {
+        Kept::Lock => "lock",
+        Kept::Connection => "pooled connection",
+    };
     let recording = evidence.recording;
     let server = recording.process_name(evidence.process(holder));
     let whole = evidence.chain.whole;
     let waits = evidence.waits(&t.segments).len() as f64;
     let title = if meanwhile == holder {
         format!(
-            "a client that no record names keeps a lock of {server} between its requests: others wait \
+            "a client that no record names keeps a {kept} of {server} between its requests: others wait \
              {COST} of {whole} ({PERCENT}) for it"
         )
     } else {
@@ -92,7 +141,7 @@ fn told(evidence: &Evidence<'_>, t: Tally<Key>) -> Claim {
         let function = function.into_iter().next().map_or_else(|| "?".into(), |f| f.key);
         let client = recording.thread_name(meanwhile);
         format!(
-            "{client} keeps a lock of {server} while it is in `{function}`: others wait {COST} of {whole} \
+            "{client} keeps a {kept} of {server} while it is in `{function}`: others wait {COST} of {whole} \
              ({PERCENT}) for it"
         )
     };
@@ -159,6 +208,62 @@ mod tests {
             found.title
         );
         assert!(found.share > 0.8, "{}", found.share);
+    }
+
+    /// Two clients of a pool with one thread and one connection: the second one waits while the first one renders.
+    /// `port` is where the first one has connected to.
+    fn two_clients_of_a_pool(port: &str) -> Recording {
+        const POLL: &str = "main;event_loop;libc.so.6!epoll_wait;k:__x64_sys_epoll_wait;k:ep_poll";
+        let mut scene = Scene::default();
+        let second = scene.program("second", None, 0);
+        let pool = scene.program("pool", Some(second), 0);
+        let first = scene.program("first", Some(second), 0);
+        for _ in 0..10 {
+            scene.wait(first, 90, Cause::Sleep, RENDER, End::Timer);
+            scene.run(first, 10, Cause::CpuUser, "main;release");
+            scene.wait(pool, 98, Cause::Poll, POLL, End::By(first));
+            scene.run(pool, 2, Cause::CpuUser, "main;event_loop;answer");
+            scene.wait(second, 100, Cause::Net, ASK, End::By(pool));
+            scene.run(second, 1, Cause::CpuUser, "main;ask");
+            for thread in [pool, first] {
+                scene.run(thread, 1, Cause::CpuUser, "main;rest");
+            }
+        }
+        let mut recording = scene.done();
+        let mut mark = |thread, kind, text: &str| {
+            recording.marks.push(Mark {
+                time: Time::START,
+                process: recording.threads[culprit_model::ThreadId::index(thread)].process,
+                thread: Some(thread),
+                kind,
+                text: text.into(),
+            });
+        };
+        mark(pool, MarkKind::Listen, "127.0.0.1:6432");
+        mark(pool, MarkKind::Connect, "127.0.0.1:5432");
+        mark(second, MarkKind::Connect, "127.0.0.1:6432");
+        mark(
+            first,
+            if port == "6432" { MarkKind::Connect } else { MarkKind::Listen },
+            &format!("127.0.0.1:{port}"),
+        );
+        recording
+    }
+
+    #[test]
+    fn what_a_client_of_a_pool_does_with_its_connection_is_paid_by_who_waits_for_one() {
+        let found = first(&two_clients_of_a_pool("6432"), "lock-across-requests").expect("found");
+        assert!(
+            found.title.contains("first (102) keeps a pooled connection of pool (101)"),
+            "{}",
+            found.title
+        );
+        assert!(found.share > 0.8, "{}", found.share);
+    }
+
+    #[test]
+    fn a_server_that_a_proxy_asks_keeps_no_connection_of_its() {
+        assert!(first(&two_clients_of_a_pool("5432"), "lock-across-requests").is_none());
     }
 
     #[test]
