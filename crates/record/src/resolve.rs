@@ -10,15 +10,16 @@
 //! Root first: a chain is innermost first, so it is walked from its end.
 
 mod generated;
+mod hidden;
+mod interpreted;
 
 use std::sync::Arc;
 
 use culprit_model::{
-    Frame, FrameId, Guess, Instruction, LossKind, ModuleId, Stack, StackId, Text, ThreadId,
+    Frame, FrameId, Instruction, LossKind, ModuleId, Stack, StackId, Text, ThreadId,
 };
 use culprit_symbols::{
-    Avma, CodeAddress, CodePlace, FileOffset, HiddenFunction, KernelSymbols, ModuleImage, Svma,
-    SymbolFrame, hidden_by_tail_calls,
+    Avma, CodeAddress, FileOffset, KernelSymbols, ModuleImage, Svma, SymbolFrame,
 };
 use rustc_hash::FxHashMap;
 
@@ -150,57 +151,6 @@ impl Resolver {
         parent
     }
 
-    /// The stack of what an interpreter runs on a thread, the outermost first; none for nothing.
-    pub(crate) fn interpreted_stack(
-        &mut self,
-        thread: ThreadId,
-        frames: &Arc<[Interpreted]>,
-        modules: &mut Modules,
-    ) -> Option<StackId> {
-        if let Some((last, stack)) = self.interpreted.get(&thread)
-            && Arc::ptr_eq(last, frames)
-        {
-            return *stack;
-        }
-        let mut stack = None;
-        for frame in frames.iter() {
-            let frame = self.interpreted_frame(frame, modules);
-            stack = Some(self.node(stack, frame));
-        }
-        self.interpreted.insert(thread, (Arc::clone(frames), stack));
-        stack
-    }
-
-    fn interpreted_frame(&mut self, frame: &Interpreted, modules: &mut Modules) -> FrameId {
-        let (spot, named) = match frame {
-            Interpreted::Awaits(event_loop) => {
-                let module = modules.in_brackets(event_loop);
-                (Spot::Awaits(event_loop), Frame::new(Some(module), Frame::AWAITS, None))
-            }
-            Interpreted::Loop(name) => {
-                let name = self.text(name);
-                (Spot::Loop(name.clone()), Frame::new(None, name, None))
-            }
-            Interpreted::BuiltIn { name, module } => {
-                let (name, id) = (self.text(name), modules.in_brackets(module));
-                (Spot::BuiltIn(name.clone(), module), Frame::new(Some(id), name, None))
-            }
-            Interpreted::Function { name, file, line } => {
-                let (name, file) = (self.text(name), self.text(file));
-                let spot = Spot::Interpreted(name.clone(), file.clone(), *line);
-                let module = modules.script(&file);
-                let frame = Frame::new(Some(module), name, None);
-                (spot, Frame { file: Some(file), line: *line, ..frame })
-            }
-        };
-        if let Some([known]) = self.known.get(&spot).map(|frames| &**frames) {
-            return *known;
-        }
-        let id = self.push_frame(named);
-        self.known.insert(spot, Box::new([id]));
-        id
-    }
-
     /// The kernel function at an address, without the suffixes that compilers add.
     pub(crate) fn kernel_name(&self, address: u64) -> Option<&str> {
         self.kernel.as_ref()?.lookup(Avma(address)).map(|symbol| symbol.name)
@@ -322,47 +272,6 @@ impl Resolver {
         let id = self.push_frame(Frame::new(Some(module), function, Some(at)));
         self.known.insert(Spot::Kernel(lookup.0), Box::new([id]));
         [id]
-    }
-
-    /// The frames of the functions that left the stack between a call and the function below it. It is
-    /// found once for all processes, though which function a name leads to may differ between them.
-    fn hidden(
-        &mut self,
-        space: SpaceId,
-        caller: Position,
-        callee: Position,
-        code: &mut Code<'_>,
-    ) -> Option<Box<[FrameId]>> {
-        let function = *self.functions.get(&(callee.module, callee.at))?;
-        let key = (caller, (callee.module, function));
-        if let Some(known) = self.hidden.get(&key) {
-            return known.clone();
-        }
-        let found = find_hidden(space, caller, callee, code);
-        let frames = found.into_iter().flat_map(|function| self.guessed_frames(function, code));
-        let frames: Vec<FrameId> = frames.collect();
-        let frames = (!frames.is_empty()).then(|| frames.into());
-        self.hidden.insert(key, frames.clone());
-        frames
-    }
-
-    /// The frames of a function that left the stack, outermost first: at the jump by which it left,
-    /// with what was inlined there, or of several jumps the function alone.
-    fn guessed_frames(
-        &mut self,
-        hidden: HiddenFunction<ModuleId>,
-        code: &mut Code<'_>,
-    ) -> Box<[FrameId]> {
-        let HiddenFunction { module, start, jump } = hidden;
-        let spot = Spot::Guessed(module, start, jump);
-        if let Some(known) = self.known.get(&spot) {
-            return known.clone();
-        }
-        let Some(image) = code.modules.image(module).cloned() else { return Box::default() };
-        let row = Frame { guessed: Some(Guess::TailCall), ..at_address(module, jump) };
-        let frames: Box<[FrameId]> = self.push_levels(&hidden.frames(&image), &row, code).into();
-        self.known.insert(spot, frames.clone());
-        frames
     }
 
     /// The frames of a user address, outermost first, and which position it is in code with an image.
@@ -523,34 +432,6 @@ impl Resolver {
 /// A frame of which only the place is known.
 fn at_address(module: ModuleId, address: Option<Svma>) -> Frame {
     Frame::new(Some(module), "", address.map(|address| address.0))
-}
-
-/// The functions that left the stack between a call and the function below it, by the code alone.
-fn find_hidden(
-    space: SpaceId,
-    caller: Position,
-    callee: Position,
-    code: &Code<'_>,
-) -> Vec<HiddenFunction<ModuleId>> {
-    let place = |module: ModuleId, address: Svma| {
-        let image = &**code.modules.image(module)?;
-        Some(CodePlace { module, image, address })
-    };
-    // The dynamic linker takes the first module in an order that is not known here.
-    let linked = |name: &[u8]| {
-        let modules = code.spaces.modules(space).into_iter();
-        let images = modules.filter_map(|id| Some((id, code.modules.image(id)?)));
-        let mut found = images.flat_map(|(id, image)| {
-            image.exported_functions(name).into_iter().filter_map(move |at| place(id, at))
-        });
-        let first = found.next()?;
-        found.next().is_none().then_some(first)
-    };
-    let call = place(caller.module, Svma(caller.at.0.saturating_add(1)));
-    let (Some(call), Some(callee)) = (call, place(callee.module, callee.at)) else {
-        return Vec::new();
-    };
-    hidden_by_tail_calls(call, callee, &linked)
 }
 
 /// What the symbols' crate says of code, as recordings hold it.

@@ -4,10 +4,11 @@
 //! number leads to a row only while its owner lives. What happened before a process was first seen
 //! (its name, its mappings) is read from /proc, if it still lives.
 
+mod met;
+
 use culprit_model::{
-    Mapping, Mark, MarkKind, Nanos, Pid, Process, ProcessId, Text, Thread, ThreadId, Tid, Time,
+    Mapping, Mark, MarkKind, Nanos, Process, ProcessId, Text, Thread, ThreadId, Tid, Time,
 };
-use culprit_place::procfs;
 use rustc_hash::FxHashMap;
 
 use crate::calls::Calls;
@@ -15,9 +16,10 @@ use crate::decode::Task;
 use crate::modules::{Modules, base_name, kernel_pid};
 use crate::outermost::Outermost;
 use crate::probed::LastAllocation;
-use crate::space::{KERNEL, MappedCode, SpaceId, Spaces};
+use crate::space::{MappedCode, SpaceId, Spaces};
 use crate::stacks::RawStack;
 use crate::waiting::{DeepWait, Dumped};
+use met::command_line;
 
 /// How long after its exit record a thread may still be named by others. The work between takes
 /// microseconds, but a machine with more work than CPUs can hold it back; numbers come round again
@@ -137,36 +139,6 @@ impl Tracker {
         for task in tasks {
             let thread = self.thread(*task, time, spaces);
             self.read_name(thread, *task);
-        }
-    }
-
-    /// A process of whose life a part is not recorded: what it is and has mapped by now is read from /proc.
-    pub(crate) fn meet_again(&mut self, pid: i32, time: Time, spaces: &mut Spaces) {
-        let thread = self.thread(Task { pid, tid: pid }, time, spaces);
-        self.read_name(thread, Task { pid, tid: pid });
-        let process = self.threads[thread.index()].process;
-        // Who started it may have ended before it was first seen, or have been seen only after it.
-        let parent = self.parent_of(pid).filter(|parent| *parent < process);
-        let known = &mut self.processes[process.index()].parent;
-        *known = known.or(parent);
-        self.move_to(process, spaces.empty(), spaces);
-        if !self.met.contains(&pid) {
-            self.met.push(pid);
-        }
-    }
-
-    /// Reads the names of a thread and of its program again.
-    fn read_name(&mut self, id: ThreadId, task: Task) {
-        let (pid, tid) = (kernel_pid(task.pid), Tid(kernel_pid(task.tid).0));
-        if let Ok(name) = procfs::comm(pid, tid) {
-            self.threads[id.index()].name = name.into();
-        }
-        let process = &mut self.processes[self.threads[id.index()].process.index()];
-        let exe = program_of(task.pid);
-        if !exe.is_empty() && *process.exe != *exe {
-            process.name = base_name(&exe).into();
-            process.exe = exe.into();
-            process.command_line = command_line(task.pid);
         }
     }
 
@@ -432,56 +404,6 @@ impl Tracker {
         self.changes
     }
 
-    fn process(&mut self, pid: i32, time: Time, recorded: bool, spaces: &mut Spaces) -> ProcessId {
-        if let Some(known) = self.by_pid.get(&pid) {
-            let known = *known;
-            if recorded {
-                self.record_process(known, spaces);
-            }
-            return known;
-        }
-        let exe = program_of(pid);
-        let name = if exe.is_empty() {
-            procfs::comm(kernel_pid(pid), Tid(kernel_pid(pid).0)).unwrap_or_default()
-        } else {
-            base_name(&exe).to_owned()
-        };
-        self.meet_parents(pid, time, spaces);
-        let row = Process {
-            parent: self.parent_of(pid),
-            exe: exe.into(),
-            command_line: command_line(pid),
-            recorded,
-            ..Process::new(kernel_pid(pid), name, time)
-        };
-        let space = if recorded { spaces.empty() } else { spaces.share(KERNEL) };
-        if recorded {
-            self.met.push(pid);
-        }
-        self.push_process(pid, row, space)
-    }
-
-    /// Makes rows for the processes between a known one and a descendant of it that is new: a parent's row comes
-    /// before its children's.
-    fn meet_parents(&mut self, pid: i32, time: Time, spaces: &mut Spaces) {
-        let mut between = Vec::new();
-        let mut next = parent_pid(pid);
-        while let Some(parent) = next.filter(|parent| !self.by_pid.contains_key(parent)) {
-            between.push(parent);
-            next = parent_pid(parent);
-        }
-        if next.is_some() {
-            for parent in between.into_iter().rev() {
-                self.process(parent, time, false, spaces);
-            }
-        }
-    }
-
-    /// The parent that a process has now, where that one is known.
-    fn parent_of(&self, pid: i32) -> Option<ProcessId> {
-        self.by_pid.get(&parent_pid(pid)?).copied()
-    }
-
     fn push_process(&mut self, pid: i32, row: Process, space: SpaceId) -> ProcessId {
         let id = ProcessId::from_index(self.processes.len());
         self.processes.push(row);
@@ -489,19 +411,6 @@ impl Tracker {
         self.living.push(0);
         self.by_pid.insert(pid, id);
         id
-    }
-
-    /// A thread that existed before it was first seen.
-    fn meet_thread(
-        &mut self,
-        process: ProcessId,
-        task: Task,
-        time: Time,
-        recorded: bool,
-    ) -> ThreadId {
-        let name = procfs::comm(kernel_pid(task.pid), Tid(kernel_pid(task.tid).0));
-        let name = name.map_or_else(|_| self.processes[process.index()].name.clone(), Text::from);
-        self.push_thread(process, task, name, time, recorded)
     }
 
     fn push_thread(
@@ -575,64 +484,5 @@ impl Tracker {
     }
 }
 
-/// The path of a process's program as the process sees it; empty when we may not look.
-fn program_of(pid: i32) -> String {
-    let link = std::fs::read_link(format!("/proc/{pid}/exe"));
-    link.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-/// The process that a process has as its parent now; none for the first one, and for one that is gone.
-fn parent_pid(pid: i32) -> Option<i32> {
-    let parent = procfs::stat(kernel_pid(pid)).ok()?.parent;
-    i32::try_from(parent.0).ok().filter(|parent| *parent > 0)
-}
-
-fn command_line(pid: i32) -> Text {
-    let arguments: Vec<String> = procfs::command_line(Pid(kernel_pid(pid).0)).unwrap_or_default();
-    Text::from(arguments.join(" "))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_parent_that_was_never_seen_has_a_row_before_its_child() {
-        let mut shell = std::process::Command::new("sh")
-            .args(["-c", "sleep 60 & echo $!; wait"])
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let output = shell.stdout.take().unwrap();
-        std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).unwrap();
-        let sleeper: i32 = line.trim().parse().unwrap();
-        let own = i32::try_from(std::process::id()).unwrap();
-        let (mut tracker, mut spaces) = (Tracker::default(), Spaces::default());
-        let mut met = |pid| tracker.thread(Task { pid, tid: pid }, Time(1), &mut spaces);
-        let (first, last) = (met(own), met(sleeper));
-        let process = |thread: ThreadId| tracker.threads[thread.index()].process;
-        let above = |id: ProcessId| tracker.processes[id.index()].parent.unwrap();
-        let between = above(process(last));
-        assert_eq!(tracker.processes[between.index()].pid.0, shell.id());
-        assert_eq!(above(between), process(first));
-        assert!(between < process(last));
-        rustix::process::kill_process(
-            rustix::process::Pid::from_raw(sleeper).unwrap(),
-            rustix::process::Signal::KILL,
-        )
-        .unwrap();
-        shell.wait().unwrap();
-    }
-
-    #[test]
-    fn a_switch_without_a_stack_has_the_last_one_of_its_state() {
-        let mut state = ThreadState::default();
-        let (slept, read) = (RawStack(1), RawStack(2));
-        assert_eq!(state.usual('S', None), (None, false));
-        assert_eq!(state.usual('S', Some(slept)), (Some(slept), true));
-        assert_eq!(state.usual('D', None), (None, false));
-        assert_eq!(state.usual('D', Some(read)), (Some(read), true));
-        assert_eq!(state.usual('S', None), (Some(slept), false));
-    }
-}
+mod tests;

@@ -9,34 +9,35 @@
 //! fails (a full disk), it says so, goes on emptying its queues without keeping anything, and the
 //! recording ends early with what is in the file.
 
+mod readings;
+mod remains;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-use culprit_model::{Counter, InterpreterStack, LossKind, Nanos, Observation, StackId};
+use culprit_model::{LossKind, Nanos};
 use culprit_recording::{Error as WriteError, SpoolWriter};
 use culprit_symbols::KernelSymbols;
 
-use crate::accounts::Account;
-use crate::asleep::{Asleep, SleeperRow};
+use crate::asleep::SleeperRow;
 use crate::attr::{Role, Stream};
 use crate::clock::monotonic_ns;
 use crate::decode::{Body, EventShapes, Map, Task, decode};
-use crate::dotnet::Answer;
 use crate::handle::{Context, Handler};
 use crate::interpreters::Notice;
 use crate::managed::ManagedCode;
 use crate::order::Sorter;
-use crate::poller::{Polled, Reading, Roster};
-use crate::probes::{News, Request, Toll, Trouble};
+use crate::poller::{Reading, Roster};
+use crate::probes::{News, Request, Trouble};
 use crate::reader::{Batch, Budget, Discarded};
 use crate::resolve::{Code, Resolver};
 use crate::source::Dropped;
 use crate::space::SpaceId;
 use crate::stacks::{RawStack, RawStacks};
-use crate::subjects::tasks_of;
 use crate::tables::{Growing, Written};
+pub(crate) use remains::Remains;
 
 /// Longest time between two flushes: what a killed recorder loses at most.
 const FLUSH_EVERY: u64 = 1_000_000_000;
@@ -44,18 +45,6 @@ const FLUSH_EVERY: u64 = 1_000_000_000;
 /// Time to the first flush. Each next one comes after twice as long, up to [`FLUSH_EVERY`]: a
 /// recording that is killed soon has lost no more than half of its time.
 const FIRST_FLUSH: u64 = 50_000_000;
-
-/// Why a runtime that writes at its end has no names, although it may also be read while it lives.
-const NAMES_AT_EXIT: &str = "Culprit did not read its methods: that works for HotSpot of JDK 11 to 25 on \
-                             x86-64. It wrote no map of its methods: JDK 17 and newer write one when \
-                             they end by themselves, not when they are killed";
-
-/// Why a runtime's names were not read.
-const ENDED_EARLY: &str = "it ended before the recorder could open the folder of its function names: \
-                           it ran for some milliseconds only, or the machine was busy";
-
-/// Why a map of names was not read.
-const EARLIER_MAP: &str = "was not used: an earlier process with the same number wrote it";
 
 /// Counts for whoever watches the recording.
 #[derive(Debug, Default)]
@@ -121,21 +110,6 @@ pub(crate) struct Worker {
 
 /// The kernel's symbols while they are loaded, or why they cannot be.
 pub(crate) type KernelLoading = JoinHandle<Result<Arc<KernelSymbols>, String>>;
-
-/// A reading of a thread that is unknown for so long, ns, is of none that is recorded.
-const UNPLACED: u64 = 1_000_000_000;
-
-/// What the worker leaves behind.
-pub(crate) struct Remains {
-    /// All that was learnt.
-    pub(crate) handler: Handler,
-    /// Names and stacks.
-    pub(crate) resolver: Resolver,
-    /// Why writing failed, if it did.
-    pub(crate) failure: Option<WriteError>,
-    /// The file that was written.
-    pub(crate) spool: SpoolWriter,
-}
 
 impl Worker {
     /// A worker that writes to `spool`.
@@ -264,29 +238,6 @@ impl Worker {
         let counts = &self.wires.counts;
         counts.lost.store(self.lost(), Ordering::Relaxed);
         self.last_time = batch.began;
-    }
-
-    /// Meets processes again that moved to another cgroup before the horizon: what their records say of the time
-    /// before comes first.
-    fn meet_joined(&mut self, horizon: u64) {
-        let joined = std::mem::take(&mut self.joined).into_iter();
-        let (now, later): (Vec<_>, Vec<_>) = joined.partition(|reading| reading.at < horizon);
-        self.joined = later;
-        let handler = &mut self.handler;
-        for Reading { at, what } in now {
-            let Polled::Joined(joined) = what else { continue };
-            let (from, time) = (handler.time(joined.after), handler.time(at));
-            for pid in &joined.members {
-                handler.tracker.meet_again(*pid, time, &mut handler.spaces);
-            }
-            let tasks: Vec<Task> = joined.members.iter().flat_map(|pid| tasks_of(*pid)).collect();
-            for task in &tasks {
-                handler.tracker.thread(*task, time, &mut handler.spaces);
-            }
-            handler.adopt_sleepers(Asleep::look(tasks.into_iter(), None), time);
-            let count = joined.members.len().max(1) as u64;
-            handler.ledger.between(LossKind::ThreadsNotAttached, &joined.why(), count, from, time);
-        }
     }
 
     /// Stops the tracing of every allocation where it leaves the program no time to run.
@@ -419,94 +370,6 @@ impl Worker {
         }
     }
 
-    fn read_polled(&mut self) {
-        while let Ok(readings) = self.wires.readings.try_recv() {
-            for reading in readings {
-                self.reading(reading);
-            }
-        }
-    }
-
-    /// Places interpreted functions of threads that were not known yet when they were read: processes are
-    /// read as soon as they have an interpreter, and records of threads come up to two rounds later.
-    fn place_unplaced(&mut self, now: u64) {
-        for reading in std::mem::take(&mut self.unplaced) {
-            if now.saturating_sub(reading.at) < UNPLACED {
-                self.reading(reading);
-            }
-        }
-    }
-
-    fn reading(&mut self, reading: Reading) {
-        let time = self.handler.time(reading.at);
-        let tracker = &mut self.handler.tracker;
-        let rows = &mut self.handler.rows;
-        if let Polled::Managed { pid, news } = reading.what {
-            return self.handler.managed.tell(pid, news, time);
-        }
-        match &reading.what {
-            Polled::Account { task, took, on_cpu, ready } => {
-                let Some(thread) = tracker.recorded(task.tid) else { return };
-                let account = Account {
-                    began: time - Nanos(*took),
-                    at: time,
-                    on_cpu: *on_cpu,
-                    ready: *ready,
-                };
-                self.handler.accounts.read(thread, account);
-            }
-            Polled::Counter { pid, name, value } => {
-                let process = match pid {
-                    Some(pid) => match tracker.process_of(*pid) {
-                        Some(process) => Some(process),
-                        None => return,
-                    },
-                    None => None,
-                };
-                rows.counters.push(Counter { time, process, name: (*name).into(), value: *value });
-            }
-            Polled::Interpreted { task, took, frames, ran_on } => {
-                let Some(thread) = tracker.recorded_last(task.tid) else {
-                    self.unplaced.push(reading);
-                    return;
-                };
-                let stack =
-                    self.resolver.interpreted_stack(thread, frames, &mut self.handler.modules);
-                let (took, ran_on) = (Nanos(*took), Some(*ran_on));
-                let row = InterpreterStack { time, took, thread, stack, ran_on };
-                rows.interpreter_stacks.push(row);
-            }
-            Polled::Bytecode { pid, runner, functions } => {
-                self.handler.bytecodes.add(*pid, runner, functions);
-            }
-            Polled::Managed { .. } => {}
-            Polled::Polls { task, sockets } => self.handler.polls(*task, *sockets, time),
-            Polled::Unread { pid, why } => {
-                let path = format!("process {pid}");
-                self.handler.ledger.once(LossKind::InterpreterFramesMissing, &path, why);
-            }
-            Polled::NeverRead(why) => {
-                self.handler.ledger.at(LossKind::InterpreterFramesMissing, why, 1, time);
-            }
-            Polled::Joined(_) => self.joined.push(reading),
-            Polled::Living(tasks) => {
-                tracker.only(tasks, time, &mut self.handler.spaces);
-                self.update_roster();
-            }
-            Polled::Doing { task, state, syscall, wchan, file } => {
-                let Some(thread) = tracker.recorded(task.tid) else { return };
-                rows.observations.push(Observation {
-                    time,
-                    thread,
-                    state: u32::from(*state),
-                    syscall: *syscall,
-                    wchan: wchan.as_deref().map(Into::into),
-                    file: file.as_deref().map(Into::into),
-                });
-            }
-        }
-    }
-
     fn flush(&mut self) {
         self.flush_after = (2 * self.flush_after).min(FLUSH_EVERY);
         self.next_flush = monotonic_ns() + self.flush_after;
@@ -611,87 +474,4 @@ fn count_lost(handler: &mut Handler, body: &Body<'_>, stream: Stream, cpu: u32, 
     };
     let count = if let Body::Lost(count) = body { *count } else { 1 };
     handler.ledger.at(kind, &format!("CPU {cpu}"), count, time);
-}
-
-impl Remains {
-    /// Names what is still open: repairs that dumps taught, and generated code.
-    pub(crate) fn settle(&mut self) {
-        let handler = &mut self.handler;
-        let kept: Vec<RawStack> = handler.raw.kept().collect();
-        let mut code = Code {
-            modules: &mut handler.modules,
-            managed: &mut handler.managed,
-            bytecodes: &handler.bytecodes,
-            spaces: &handler.spaces,
-            ledger: &mut handler.ledger,
-        };
-        self.resolver.repair(&kept, &handler.raw, &mut code);
-        self.resolver.name_generated(&mut code);
-        let silent = handler.modules.silent_runtimes().into_iter().map(|who| (who, NAMES_AT_EXIT));
-        let ended = handler.modules.ended_early().into_iter().map(|who| (who, ENDED_EARLY));
-        for ((pid, runtime), why) in silent.chain(ended) {
-            if handler.managed.was_told_of(pid) {
-                continue;
-            }
-            let subject = format!("{} in process {pid}", runtime.name);
-            handler.ledger.once(LossKind::AddressesUnknown, &subject, why);
-        }
-        for (pid, map) in handler.modules.earlier_maps() {
-            let (subject, why) = (format!("process {pid}"), format!("{map} {EARLIER_MAP}"));
-            handler.ledger.once(LossKind::AddressesUnknown, &subject, &why);
-        }
-        handler.accounts.apply(handler.tracker.threads_mut());
-    }
-
-    /// Takes over where running processes have written their names because they were asked.
-    pub(crate) fn take_folders(&mut self, answers: Vec<Answer>) {
-        for answer in answers {
-            answer.end();
-            match answer.names {
-                Ok(folder) => self.handler.modules.deliver_folders(vec![Ok(folder)]),
-                Err(why) => {
-                    let ledger = &mut self.handler.ledger;
-                    ledger.once(LossKind::AddressesUnknown, &answer.subject, &why);
-                }
-            }
-        }
-    }
-
-    /// Takes in what was answered after the last record.
-    pub(crate) fn take_answers(&mut self, readings: Vec<Reading>) {
-        for Reading { at, what } in readings {
-            let time = self.handler.time(at);
-            match what {
-                Polled::Managed { pid, news } => self.handler.managed.tell(pid, news, time),
-                Polled::NeverRead(why) => {
-                    self.handler.ledger.at(LossKind::InterpreterFramesMissing, &why, 1, time);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Removes the files that runtimes have written because of us. They have been read.
-    pub(crate) fn remove_runtime_files(&self, start: u64) {
-        self.handler.modules.remove_written(start);
-    }
-
-    /// Says what the hits of probes have cost the recorded programs, as measured on this machine.
-    pub(crate) fn tell_toll(&mut self, what: &str, toll: Toll) {
-        let hits = self.handler.hits.with_lost(self.handler.hits_lost);
-        let sum = toll.of(hits);
-        let (hits, each) = (hits.sum(), Nanos(sum.0 / hits.sum().max(1)));
-        let words = format!("{what} added about {sum} of CPU time, {each} per hit");
-        self.handler.ledger.whole(LossKind::ProbesCost, &words, hits);
-    }
-
-    /// Bytes that parsed programs hold.
-    pub(crate) fn image_bytes(&self) -> usize {
-        self.handler.modules.memory_bytes()
-    }
-
-    /// The row that stands for a row once everything is learnt.
-    pub(crate) fn stack(&self, row: Option<StackId>) -> Option<StackId> {
-        row.map(|row| self.resolver.repaired(row))
-    }
 }
