@@ -1,16 +1,13 @@
 //! The thread-time recorder: what the kernel knows of some threads, turned into rows.
 //!
 //! ```text
-//! plan      what may be recorded, on which rung, and what that costs      ladder, plan
-//! arm       events opened per CPU, three threads started                  session, perf, attr
-//!   reader  empties the rings, opens files of new mappings                reader, sys, files, pace
-//!   poller  reads accounts and counters from /proc                        poller
-//!   worker  sorts records, makes rows, names stacks, writes the spool     order, decode, handle,
-//!                                                                         tracker, space, stacks,
-//!                                                                         resolve, probed, weighed,
-//!                                                                         sockets, costs, tables
-//!   prober  puts probes into programs, where they are wanted              probes
-//! finish    rows read back, stacks repaired, generated code named         finish
+//! session     what may be recorded, on which rung; events opened, threads started, the end
+//! rings       a thread empties the kernel's rings; one order in time over all of them
+//! events      a thread makes rows of records, and writes them out
+//! enrich      what /proc, files and runtimes add: a poller, and readings placed among the events
+//! symbolize   from addresses to frames with names
+//! probes      probes in programs, where they are wanted
+//! observe     what a program reads of its configuration, by tracing it
 //! ```
 //!
 //! What comes out is a [`culprit_model::Recording`] without intervals: switches, samples, wakeups,
@@ -42,79 +39,27 @@
 #[cfg(not(all(target_endian = "little", target_pointer_width = "64")))]
 compile_error!("records are decoded for 64-bit little-endian machines only");
 
-mod accounts;
-mod arguments;
-mod asleep;
-mod assembler;
-mod attr;
-mod bytecode;
-mod calls;
-mod chains;
 mod clock;
-mod costs;
-mod datagrams;
-mod decode;
-mod dotnet;
+mod enrich;
 mod error;
 mod events;
-mod extras;
-mod fault_files;
-mod files;
-mod finish;
-mod handle;
-mod instants;
-mod interpreters;
-mod joined;
-mod ladder;
-mod learned;
-mod ledger;
-mod managed;
-mod modules;
 pub mod observe;
-mod order;
-mod outermost;
-mod pace;
-mod perf;
-mod plan;
-mod poller;
-mod probed;
 mod probes;
-mod reader;
-mod resolve;
-mod runtimes;
-mod sampled;
-mod sampler;
-#[cfg(test)]
-mod saved;
+mod rings;
 mod session;
-mod sizes;
-mod sockets;
-mod source;
-mod space;
-mod stacks;
-mod subjects;
-mod switching;
+mod symbolize;
 #[expect(unsafe_code, reason = "the system call and the shared ring have no safe interface")]
 mod sys;
-mod tables;
-mod tracefs;
-mod tracker;
-mod unnamed;
-mod unsampled;
-mod waiting;
-mod wakers;
-mod weighed;
-mod worker;
 
 pub use culprit_model::Rung;
 pub use error::Error;
-pub use events::{Stacks, Wakers};
-pub use extras::{AllocationTrace, Extras};
-pub use finish::{Ending, Finished};
-pub use pace::DEFAULT_STACK_RATE;
-pub use plan::{ClockRate, HOST_FACT, HelpedRuntime, Options, Plan, Target, plan};
+pub use events::extras::{AllocationTrace, Extras};
+pub use events::sets::{Stacks, Wakers};
+pub use events::sockets::{SocketActivity, SocketSide};
+pub use probes::sampler::{DEFAULT_SAMPLING_BYTES, SAMPLER_FILE_NAME, sampler_library};
 pub use probes::{ActivityEnds, ActivityProbe, Function, probe_cost};
-pub use sampler::{DEFAULT_SAMPLING_BYTES, SAMPLER_FILE_NAME, sampler_library};
+pub use rings::pace::DEFAULT_STACK_RATE;
+pub use session::finish::{Ending, Finished};
+pub use session::plan::{ClockRate, HOST_FACT, HelpedRuntime, Options, Plan, Target, plan};
 pub use session::{Armed, Closing, Progress, StopHandle, Waiting};
-pub use sockets::{SocketActivity, SocketSide};
 pub use sys::HugePages;

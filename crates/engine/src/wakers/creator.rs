@@ -11,7 +11,7 @@
 
 use culprit_model::{Recording, ThreadId};
 
-use super::lives::{Lives, end};
+use super::lives::Lives;
 
 /// The thread that made a thread: the only one of its process, or of the process that forked it, that ran on a CPU
 /// when it was born. None where the recording did not see the birth, or where several ran.

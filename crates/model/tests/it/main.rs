@@ -3,3 +3,4 @@
 mod arrows;
 mod documents;
 mod features;
+mod walks;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use culprit_symbols::{Avma, KernelSymbols};
 
-use crate::worker::kernel_symbols;
+use crate::events::worker::kernel_symbols;
 
 /// For whom the kernel touched a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

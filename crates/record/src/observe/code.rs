@@ -13,8 +13,8 @@ use culprit_symbols::{
 use rustc_hash::FxHashMap;
 
 use super::facts::CodeFrame;
-use crate::attr::UNWIND_REGISTERS;
-use crate::modules::base_name;
+use crate::events::attr::UNWIND_REGISTERS;
+use crate::symbolize::modules::base_name;
 
 /// Physical frames of a stack that are named; the caller that matters is near the value.
 const MOST_FRAMES: usize = 24;

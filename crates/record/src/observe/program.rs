@@ -14,7 +14,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-use crate::assembler::{Assembler, Helper, Reg, When};
+use crate::probes::assembler::{Assembler, Helper, Reg, When};
 use crate::sys::bpf::{Map, MapKind, ProgramKind, ProgramRing, at_probe, at_tracepoint, load};
 
 /// Bytes of a name that are kept, with a zero at the end.

@@ -24,8 +24,8 @@ use super::program::{Maps, attach_files};
 use super::rows::Row;
 use super::watch::{Rings, keep_apart};
 use crate::clock::monotonic_ns;
-use crate::ladder::online_cpus;
 use crate::session::StopHandle;
+use crate::session::ladder::online_cpus;
 use crate::sys::trace::{Stop, detach, interrupt, listen, made, next_stop, resume, seize};
 
 /// The loop's shortest and longest pause. The longest is what a stop costs at most; 1,000 idle looks a second are

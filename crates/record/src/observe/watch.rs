@@ -10,8 +10,8 @@ use std::os::fd::{AsFd as _, OwnedFd};
 
 use perf_event_open_sys::bindings::{self as perf, perf_event_attr};
 
-use crate::attr::UNWIND_REGISTERS;
-use crate::perf::read_lost;
+use crate::events::attr::UNWIND_REGISTERS;
+use crate::rings::perf::read_lost;
 use crate::sys::{MappedRing, Scope, disable, enable, event_id, open_event, redirect};
 
 /// Addresses that the processor can watch at a time.

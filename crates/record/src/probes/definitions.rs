@@ -20,7 +20,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Moment, Site};
-use crate::tracefs::Tracefs;
+use crate::events::tracefs::Tracefs;
 
 /// The file of definitions.
 const LIST: &str = "uprobe_events";

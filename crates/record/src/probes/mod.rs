@@ -26,13 +26,16 @@
 
 mod activities;
 mod allocators;
+pub(crate) mod assembler;
 mod definitions;
 mod operand;
 mod pmu;
 mod prober;
 mod programs;
+pub(crate) mod sampler;
 mod slowdown;
 mod toll;
+pub(crate) mod unsampled;
 
 use std::fs::File;
 use std::path::Path;
@@ -51,7 +54,7 @@ pub(crate) use programs::{C_LIBRARIES, open_in};
 pub(crate) use slowdown::Slowdown;
 pub(crate) use toll::{Hits, Toll, Trap};
 
-use crate::sampler::{self, SamplerEvent};
+use sampler::SamplerEvent;
 
 /// What is to be seen.
 #[derive(Debug, Clone, PartialEq, Eq)]

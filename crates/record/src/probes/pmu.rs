@@ -7,7 +7,7 @@ use culprit_model::Nanos;
 
 use super::toll;
 use crate::error::Error;
-use crate::ladder::{Errno, Limits};
+use crate::session::ladder::{Errno, Limits};
 
 /// Where the kernel describes it.
 pub(crate) const FOLDER: &str = "/sys/bus/event_source/devices/uprobe";

@@ -31,15 +31,15 @@ use super::programs::{C_LIBRARIES, open_in, programs};
 use super::{
     Definitions, Moment, PROBE_REGISTERS, Probe, ProbeId, STACK_TOP, Site, Trap, UprobePmu, Wish,
 };
-use crate::attr::{
+use crate::clock::monotonic_ns;
+use crate::events::attr::{
     AttrOptions, EventSpec, Features, Fields, ProbePoint, Rate, Role, Source, UNWIND_REGISTERS,
     Watch,
 };
-use crate::clock::monotonic_ns;
-use crate::decode::EventShape;
-use crate::modules::{MEMORY_FILE, kernel_pid};
-use crate::perf::{Attachment, read_lost};
-use crate::source::Dropped;
+use crate::events::decode::EventShape;
+use crate::rings::perf::{Attachment, read_lost};
+use crate::rings::source::Dropped;
+use crate::symbolize::modules::{MEMORY_FILE, kernel_pid};
 use crate::sys::{Scope, disable, enable, event_id, open_event, redirect};
 
 /// What to do.

@@ -20,8 +20,8 @@ use culprit_symbols::FileOffset;
 
 use super::prober::hit_spec;
 use super::{Moment, ProbeId, UprobePmu};
-use crate::attr::{AttrOptions, Features, ProbePoint, Source};
 use crate::clock::monotonic_ns;
+use crate::events::attr::{AttrOptions, Features, ProbePoint, Source};
 use crate::sys::{MappedRing, Scope, enable, open_event};
 
 /// CPU time that a hit adds.

@@ -6,15 +6,15 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
+use crate::enrich::interpreters::Notice;
+use crate::enrich::poller::Roster;
 use crate::error::Error;
-use crate::interpreters::Notice;
-use crate::order::Chunk;
-use crate::perf::PerfSource;
-use crate::poller::Roster;
+use crate::events::worker::{Counts, Wires};
 use crate::probes::News;
-use crate::reader::{Budget, Lines, Opener, Reader, SampleRates, StopSignal};
-use crate::source::NoEvents;
-use crate::worker::{Counts, Wires};
+use crate::rings::order::Chunk;
+use crate::rings::perf::PerfSource;
+use crate::rings::reader::{Budget, Lines, Opener, Reader, SampleRates, StopSignal};
+use crate::rings::source::NoEvents;
 
 /// Bytes on the way from reader to worker at most: at 48 MiB a second (130,000 switches) the
 /// worker may stand still for four seconds before stacks are thrown away.
@@ -77,7 +77,7 @@ pub(crate) struct Crew {
     pub(crate) lines: Lines,
     pub(crate) wires: Wires,
     pub(crate) news: Sender<News>,
-    pub(crate) readings: Sender<Vec<crate::poller::Reading>>,
+    pub(crate) readings: Sender<Vec<crate::enrich::poller::Reading>>,
     pub(crate) interpreters: Sender<Notice>,
     pub(crate) notices: Receiver<Notice>,
     pub(crate) roster: Arc<Roster>,
