@@ -248,24 +248,10 @@ fn walked(
             under: walk.under,
             residue: false,
         };
-        let beyond = end(row) > stop;
-        let goes_on = walk.goes_on && beyond;
-        let known = row.cause.is_blocked() && (!beyond || goes_on);
-        let ended = if known { ended(recording, lives, row) } else { Ended::Unknown };
         let under = walk.under;
-        let within = walk.rests.then(|| process_of(recording, row.thread)).flatten();
-        let child = lives.waited_child(recording, (row, stop), ended).filter(|_| known);
-        let ender = ended.thread().filter(|_| child.is_none());
-        let ender = ender.map(|other| self::ender(recording, lives, (row, stop), other));
-        let awaited = walk.patience.still_awaited(&mut sites, row, ended);
-        let awaited = awaited.filter(|by| !waits_for_time(recording, lives, *by, (start, stop)));
-        let awaited = awaited.or(child);
-        walk.patience.pass(&mut sites, row, ender.or(awaited));
-        // One that is awaited still did not act when the limit passed: its own waits go on beyond that.
-        let goes_on = goes_on || awaited.is_some();
-        let follows = ender
-            .or(awaited)
-            .filter(|other| within.is_none() || within != process_of(recording, *other))
+        let Followed { ended, thread, goes_on } =
+            followed(recording, lives, &mut sites, walk, (row, (start, stop)));
+        let follows = thread
             .filter(|other| open.len() < DEEPEST && open.iter().all(|walk| walk.thread != *other));
         let Some(other) = follows else {
             path.segments.push(own);
@@ -286,6 +272,43 @@ fn walked(
     }
     path.segments.reverse();
     path
+}
+
+/// Where a walk goes on from a row.
+struct Followed {
+    ended: Ended,
+    /// None where the row is its thread's own time.
+    thread: Option<ThreadId>,
+    /// True where that one's waits are followed beyond the row's end.
+    goes_on: bool,
+}
+
+/// What a row of a walk's thread is really time of, from the first to the last instant that the walk passes.
+fn followed(
+    recording: &Recording,
+    lives: &Lives,
+    sites: &mut WaitSites<'_>,
+    walk: &mut Walk,
+    (row, (start, stop)): (&Interval, (Time, Time)),
+) -> Followed {
+    let beyond = end(row) > stop;
+    let goes_on = walk.goes_on && beyond;
+    let known = row.cause.is_blocked() && (!beyond || goes_on);
+    let ended = if known { ended(recording, lives, row) } else { Ended::Unknown };
+    let within = walk.rests.then(|| process_of(recording, row.thread)).flatten();
+    let child = lives.waited_child(recording, (row, stop), ended).filter(|_| known);
+    let ender = ended.thread().filter(|_| child.is_none());
+    let ender = ender.map(|other| self::ender(recording, lives, (row, stop), other));
+    let awaited = walk.patience.still_awaited(sites, row, ended);
+    let awaited = awaited.filter(|by| !waits_for_time(recording, lives, *by, (start, stop)));
+    let awaited = awaited.or(child);
+    walk.patience.pass(sites, row, ender.or(awaited));
+    // One that is awaited still did not act when the limit passed: its own waits go on beyond that.
+    let goes_on = goes_on || awaited.is_some();
+    let thread = ender
+        .or(awaited)
+        .filter(|other| within.is_none() || within != process_of(recording, *other));
+    Followed { ended, thread, goes_on }
 }
 
 /// Lets the innermost walk, whose thread has no task of the program in `row`, go on with the thread of

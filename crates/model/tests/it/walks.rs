@@ -24,7 +24,10 @@ fn walks_name_functions_that_are_there() {
         for (file, function) in steps {
             let source = std::fs::read_to_string(root.join(file)).unwrap_or_default();
             let named = [format!("fn {function}("), format!("fn {function}<")];
-            assert!(named.iter().any(|name| source.contains(name)), "{title}: {function} of {file}");
+            assert!(
+                named.iter().any(|name| source.contains(name)),
+                "{title}: {function} of {file}"
+            );
         }
     }
 }
