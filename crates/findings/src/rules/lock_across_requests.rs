@@ -13,7 +13,7 @@
 //! A pool of connections is such a server, too: while client a has the pooled connection and does something else,
 //! the pool waits for a's next request, and client b for the pool.
 
-use culprit_model::{Cause, ThreadId};
+use culprit_model::{Cause, Nanos, ProcessId, ThreadId};
 
 use crate::evidence::{Evidence, Relation, Segment, Wait};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity};
@@ -33,7 +33,7 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
                 thread or process of the server wakes it, as for a row's lock. That one waits for the next \
                 request of its own client meanwhile. The cost is that time, whatever the client does in it. A \
                 server that also connects to others, as a pool does, needs no second thread: a client waits for \
-                it, and it waits for another client.",
+                it, and it waits for another client, while those that it connects to do nothing.",
     not_reported: &["a server's thread that waits for work while no client waits for an answer"],
     why: "A transaction keeps its locks until it ends, and a session its pooled connection. Time between its statements counts, too: \
           computing, other services, a person who thinks. Everybody who needs the same waits for all of it.",
@@ -110,13 +110,37 @@ fn pool(evidence: &Evidence<'_>, segment: &Segment) -> Option<ThreadId> {
                 && asks(inner.by, pool)
         };
         if let Some(inner) = inner.filter(waits_for_other)
-            && evidence.serving.listens_and_asks(evidence.process(inner.waiter))
+            && servers_rest(evidence, evidence.process(inner.waiter), segment)
         {
             return Some(inner.waiter);
         }
         inner = Some(wait);
     }
     None
+}
+
+/// True where a process listens, asks servers that are recorded, and these do nothing for most of a segment:
+/// whoever waits for the process then waits for no answer of theirs.
+fn servers_rest(evidence: &Evidence<'_>, process: ProcessId, segment: &Segment) -> bool {
+    if !evidence.serving.listens_and_asks(process) {
+        return false;
+    }
+    let recording = evidence.recording;
+    let asked =
+        |thread: &ThreadId| evidence.serving.is_client_of(process, evidence.process(*thread));
+    let all = (0..recording.threads.len()).map(ThreadId::from_index);
+    let mut asked = all.filter(asked).peekable();
+    let end = segment.start + segment.length;
+    let works = |thread: ThreadId| -> Nanos {
+        let rows = &recording.intervals[evidence.lives.rows(thread)];
+        let first = rows.partition_point(|row| row.start + row.duration <= segment.start);
+        let within = rows[first..].iter().take_while(|row| row.start < end);
+        let busy = within.filter(|row| evidence.for_requests(row).is_none());
+        busy.map(|row| (row.start + row.duration).min(end).since(row.start.max(segment.start)))
+            .sum()
+    };
+    // What they do for others in between is no reason to wait.
+    asked.peek().is_some() && asked.map(works).sum::<Nanos>().0 <= segment.length.0 / 2
 }
 
 fn told(evidence: &Evidence<'_>, t: Tally<Key>) -> Claim {
@@ -212,13 +236,19 @@ mod tests {
 
     /// Two clients of a pool with one thread and one connection: the second one waits while the first one renders.
     /// `port` is where the first one has connected to.
-    fn two_clients_of_a_pool(port: &str) -> Recording {
+    fn two_clients_of_a_pool(port: &str, database_works: bool) -> Recording {
         const POLL: &str = "main;event_loop;libc.so.6!epoll_wait;k:__x64_sys_epoll_wait;k:ep_poll";
         let mut scene = Scene::default();
         let second = scene.program("second", None, 0);
         let pool = scene.program("pool", Some(second), 0);
         let first = scene.program("first", Some(second), 0);
+        let database = scene.program("database", Some(second), 0);
         for _ in 0..10 {
+            if database_works {
+                scene.run(database, 101, Cause::CpuUser, "main;scan");
+            } else {
+                scene.wait(database, 101, Cause::Net, SERVE, End::By(pool));
+            }
             scene.wait(first, 90, Cause::Sleep, RENDER, End::Timer);
             scene.run(first, 10, Cause::CpuUser, "main;release");
             scene.wait(pool, 98, Cause::Poll, POLL, End::By(first));
@@ -241,6 +271,7 @@ mod tests {
         };
         mark(pool, MarkKind::Listen, "127.0.0.1:6432");
         mark(pool, MarkKind::Connect, "127.0.0.1:5432");
+        mark(database, MarkKind::Listen, "127.0.0.1:5432");
         mark(second, MarkKind::Connect, "127.0.0.1:6432");
         mark(
             first,
@@ -252,7 +283,8 @@ mod tests {
 
     #[test]
     fn what_a_client_of_a_pool_does_with_its_connection_is_paid_by_who_waits_for_one() {
-        let found = first(&two_clients_of_a_pool("6432"), "lock-across-requests").expect("found");
+        let found =
+            first(&two_clients_of_a_pool("6432", false), "lock-across-requests").expect("found");
         assert!(
             found.title.contains("first (102) keeps a pooled connection of pool (101)"),
             "{}",
@@ -263,7 +295,12 @@ mod tests {
 
     #[test]
     fn a_server_that_a_proxy_asks_keeps_no_connection_of_its() {
-        assert!(first(&two_clients_of_a_pool("5432"), "lock-across-requests").is_none());
+        assert!(first(&two_clients_of_a_pool("5433", false), "lock-across-requests").is_none());
+    }
+
+    #[test]
+    fn a_proxy_whose_server_works_meanwhile_waits_for_that_one() {
+        assert!(first(&two_clients_of_a_pool("6432", true), "lock-across-requests").is_none());
     }
 
     #[test]
