@@ -59,4 +59,4 @@ pub use spool::{Parts, Spool};
 #[cfg(not(target_family = "wasm"))]
 pub use spool::{SpoolOptions, SpoolWriter};
 #[cfg(not(target_family = "wasm"))]
-pub use write::{write, write_unpacked};
+pub use write::{to_bytes, write, write_unpacked};

@@ -1,9 +1,9 @@
 //! Writes a finished file.
 
 use std::fs::{DirEntry, File, Metadata, Permissions};
-use std::io::Write as _;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use culprit_model::{
@@ -53,6 +53,14 @@ pub fn write_unpacked(path: impl AsRef<Path>, recording: &Recording) -> Result<(
     write_in(path.as_ref(), recording, Form::Unpacked)
 }
 
+/// The bytes of a finished file with this recording.
+///
+/// # Errors
+/// [`Error::Encode`] for a table with 2^32 rows or more.
+pub fn to_bytes(recording: &Recording) -> Result<Vec<u8>, Error> {
+    Archive::new(Path::new("memory"), Form::Finished, Vec::new()).whole(recording)
+}
+
 fn write_in(path: &Path, recording: &Recording, form: Form) -> Result<(), Error> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = tempfile::Builder::new()
@@ -65,13 +73,9 @@ fn write_in(path: &Path, recording: &Recording, form: Form) -> Result<(), Error>
     // not locked was left by a writer that was killed.
     file.as_file().try_lock().ok();
     remove_abandoned(folder, &file);
-    let directory = DirectoryWriter::default();
-    let mut archive = Archive { path, form, file, end: 0, directory };
-    let meta = meta_to_json(&recording.meta)
-        .map_err(|e| Error::Meta { path: path.to_owned(), why: e.to_string() })?;
-    archive.entry(META, &meta)?;
-    archive.tables(recording)?;
-    archive.finish()
+    let file = Archive::new(path, form, file).whole(recording)?;
+    file.persist(path).map_err(|e| Error::io("replace", path, e.error))?;
+    Ok(())
 }
 
 /// Removes the temporary files that killed writers have left in a folder. What cannot be looked at
@@ -99,15 +103,30 @@ fn is_abandoned(entry: &DirEntry, now: SystemTime) -> bool {
 }
 
 /// A zip archive under way.
-struct Archive<'a> {
+struct Archive<'a, W> {
     path: &'a Path,
     form: Form,
-    file: NamedTempFile<File>,
+    out: W,
     end: u64,
     directory: DirectoryWriter,
 }
 
-impl Archive<'_> {
+impl<'a, W: Write> Archive<'a, W> {
+    fn new(path: &'a Path, form: Form, out: W) -> Self {
+        Self { path, form, out, end: 0, directory: DirectoryWriter::default() }
+    }
+
+    /// Writes all of a recording; gives back what it was written to.
+    fn whole(mut self, recording: &Recording) -> Result<W, Error> {
+        let meta = meta_to_json(&recording.meta)
+            .map_err(|e| Error::Meta { path: self.path.to_owned(), why: e.to_string() })?;
+        self.entry(META, &meta)?;
+        self.tables(recording)?;
+        let directory = std::mem::take(&mut self.directory).finish(self.end);
+        self.put(&directory)?;
+        Ok(self.out)
+    }
+
     /// Every table, those that others point into first: a file cut short keeps what its whole
     /// tables point to.
     fn tables(&mut self, recording: &Recording) -> Result<(), Error> {
@@ -171,16 +190,7 @@ impl Archive<'_> {
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.end += bytes.len() as u64;
-        self.file.write_all(bytes).map_err(|source| Error::io("write", self.path, source))
-    }
-
-    fn finish(mut self) -> Result<(), Error> {
-        let directory = std::mem::take(&mut self.directory).finish(self.end);
-        self.put(&directory)?;
-        let Self { path, file, .. } = self;
-        let target: PathBuf = path.to_owned();
-        file.persist(&target).map_err(|e| Error::io("replace", path, e.error))?;
-        Ok(())
+        self.out.write_all(bytes).map_err(|source| Error::io("write", self.path, source))
     }
 }
 
@@ -225,5 +235,6 @@ mod tests {
         assert_eq!(open(&unpacked), open(&packed));
         let size = |path| std::fs::metadata(path).unwrap().len();
         assert!(size(&unpacked) < size(&packed), "it has no documentation");
+        assert_eq!(to_bytes(&recording).unwrap(), std::fs::read(&packed).unwrap());
     }
 }
