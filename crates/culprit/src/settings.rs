@@ -110,6 +110,11 @@ fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
+/// True when the environment names a display that a browser could open on.
+pub(crate) fn has_display() -> bool {
+    ["WAYLAND_DISPLAY", "DISPLAY"].iter().any(|name| variable(name).is_some())
+}
+
 /// True when the environment asks for no colour.
 pub(crate) fn no_color() -> bool {
     variable(NO_COLOR).is_some()

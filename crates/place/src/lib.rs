@@ -23,6 +23,7 @@ mod mounts;
 mod owner;
 mod place;
 pub mod procfs;
+mod detached;
 mod replace;
 mod sandbox;
 mod spawn;
@@ -47,6 +48,7 @@ pub use held::{Held, Running, Usage};
 pub use mounts::{Mount, mount_of, mounts};
 pub use owner::{fresh_name, maker_lives};
 pub use place::{Place, Settings, SharedLibrary, open};
+pub use detached::start_detached;
 pub use replace::replace_with;
 pub use spawn::Stage;
 pub use spec::{

@@ -13,4 +13,7 @@ pub(crate) struct ViewPageArgs {
     /// Port on 127.0.0.1 to listen on; 0 uses any free port
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub port: u16,
+    /// Also open the address in the desktop's browser
+    #[arg(long)]
+    pub open: bool,
 }

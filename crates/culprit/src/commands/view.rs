@@ -8,6 +8,10 @@ use crate::args::ViewPageArgs;
 use crate::failure::{Failure, Outcome, chain};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
+use crate::settings;
+
+/// What opens an address in the desktop's browser.
+const OPENER: &str = "xdg-open";
 
 /// Where the page is.
 #[derive(Debug, Serialize)]
@@ -32,10 +36,25 @@ pub(crate) fn run(args: &ViewPageArgs, output: &mut Output) -> Result<Outcome, F
     } else {
         output.print(&format!("{}\n", server.url()))?;
     }
-    output.say("Open this address in a browser. It works once; Ctrl-C ends the page.");
+    match args.open.then(|| open(server.url())) {
+        None => output.say("Open this address in a browser. It works once; Ctrl-C ends the page."),
+        Some(Ok(())) => output.say("The browser opens the page; Ctrl-C ends it."),
+        Some(Err(why)) => output.say(&format!(
+            "Cannot open a browser: {why}. Open this address in one. It works once; Ctrl-C ends the page."
+        )),
+    }
     server.serve().map_err(|error| failure(&error))?;
     drop(interrupts);
     Ok(Outcome::Interrupted)
+}
+
+/// Hands an address to the desktop's browser.
+fn open(url: &str) -> Result<(), String> {
+    if !settings::has_display() {
+        return Err("no display: neither DISPLAY nor WAYLAND_DISPLAY is set".to_owned());
+    }
+    culprit_place::start_detached(OPENER, [url])
+        .map_err(|error| format!("`{OPENER}` does not start: {error}"))
 }
 
 fn failure(error: &Error) -> Failure {

@@ -2,9 +2,10 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Stdio};
 
-use crate::support::{Lab, stderr, stdout};
+use crate::support::{Lab, stderr, stdout, wait_until};
 
 const DRAWING: &str = "stack c cpu.user main;work\napp(1)/main(1) cccc|\nroot app(1)";
 
@@ -51,6 +52,44 @@ fn the_page_is_there_until_ctrl_c() {
     }
     let left: Vec<_> = std::fs::read_dir(lab.path("")).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
+}
+
+/// Runs `view --open` until it has printed its address; gives the address and what it said.
+fn opened(lab: &Lab, change: impl FnOnce(&mut std::process::Command)) -> (String, String) {
+    let mut command = lab.culprit();
+    command.args(["view", "x.culprit", "--open"]);
+    command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
+    change(&mut command);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut address = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    signal(&child, rustix::process::Signal::INT);
+    child.wait().unwrap();
+    (address.trim().to_owned(), said)
+}
+
+#[test]
+fn a_browser_is_opened_where_there_is_a_display() {
+    let lab = Lab::new();
+    lab.draw("x.culprit", DRAWING);
+    let (_, said) = opened(&lab, |_| ());
+    assert!(said.contains("neither DISPLAY nor WAYLAND_DISPLAY is set"), "{said}");
+    let (_, said) = opened(&lab, |command| {
+        command.env("DISPLAY", ":7").env("PATH", lab.path("nowhere"));
+    });
+    assert!(said.contains("`xdg-open` does not start"), "{said}");
+    let opener = lab.path("xdg-open");
+    let script = "#!/bin/sh\necho \"$1\" > asked.tmp && /bin/mv asked.tmp asked\n";
+    std::fs::write(&opener, script).unwrap();
+    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (address, said) = opened(&lab, |command| {
+        command.env("DISPLAY", ":7").env("PATH", lab.path(""));
+    });
+    assert!(said.contains("The browser opens the page"), "{said}");
+    wait_until("the browser was asked", || lab.path("asked").exists());
+    assert_eq!(std::fs::read_to_string(lab.path("asked")).unwrap().trim(), address);
 }
 
 #[test]
