@@ -32,24 +32,28 @@ function sizes() {
   console.log('all'.padEnd(34) + sum.map(KB).join(''));
 }
 
-/** Opens a file; gives the time from the choice to the verdict. */
+/** Opens a file; gives the times from the choice to the first view and to the findings. */
 async function open(browser, url, path) {
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
   await page.goto(url);
   await page.locator('input[type=file]').waitFor();
   await page.evaluate(() => {
-    globalThis.firstView = new Promise((done) => {
-      const watch = new MutationObserver(() => {
-        if (document.querySelector('.verdict') === null) return;
-        watch.disconnect();
-        done(performance.now());
+    const shows = (selector) =>
+      new Promise((done) => {
+        const watch = new MutationObserver(() => {
+          if (document.querySelector(selector) === null) return;
+          watch.disconnect();
+          done(performance.now());
+        });
+        watch.observe(document.body, { childList: true, subtree: true, attributeFilter: ['aria-busy'] });
       });
-      watch.observe(document.body, { childList: true, subtree: true });
+    globalThis.views = new Promise((done) => {
+      void Promise.all([shows('.verdict'), shows('.overview[aria-busy=false]')]).then(done);
       document.querySelector('input[type=file]').addEventListener('change', () => (globalThis.chosen = performance.now()), { capture: true });
     });
   });
   await page.locator('input[type=file]').setInputFiles(path, { timeout: 120_000 });
-  const took = await page.evaluate(() => globalThis.firstView.then((at) => at - globalThis.chosen));
+  const took = await page.evaluate(() => globalThis.views.then((times) => times.map((at) => at - globalThis.chosen)));
   return { page, took };
 }
 
@@ -112,7 +116,8 @@ async function measure(path) {
   }
   const base = `#v=1&rec=${encodeURIComponent(name)}`;
   const filters = { include: '&inc=read', exclude: '&exc=write', fold: '&fold=libc', range: '&from=100000000&to=900000000', wall: '&metric=wall' };
-  console.log(`\n${name}, ${KB(statSync(path).size).trim()}\n  open to first view   ${ms(median(first))}`);
+  const [view, findings] = [0, 1].map((at) => ms(median(first.map((took) => took[at]))));
+  console.log(`\n${name}, ${KB(statSync(path).size).trim()}\n  open to first view   ${view}\n  open to findings     ${findings}`);
   await change(page, `${base}&view=flame`);
   for (const [kind, filter] of Object.entries(filters)) {
     const times = [];

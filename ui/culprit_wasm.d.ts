@@ -20,6 +20,20 @@ export interface Tree {
     cause: Uint8Array;
     end: Uint32Array;
 }
+/**
+ * Two call trees as one, in preorder; `width` is of a picture of both. `step` is how a node changed: 0 gone,
+ * 1 to 3 less, 4 about the same, 5 to 7 more, 8 new.
+ */
+export interface DiffTree {
+    name: Uint32Array;
+    depth: Uint16Array;
+    width: Float64Array;
+    before: Float64Array;
+    after: Float64Array;
+    step: Uint8Array;
+    end: Uint32Array;
+    names: string[];
+}
 /** Bars of lanes: those of lane `i` are `first[i]` to `first[i + 1]`, its thread is row `thread[i]`. */
 export interface Lanes {
     thread: Uint32Array;
@@ -59,6 +73,35 @@ export class Session {
      */
     callers(name: number): Tree;
     /**
+     * What changed from this recording to the other one under the filter as JSON; from the other one to
+     * this if it comes `first`.
+     *
+     * # Errors
+     * When there is no other one, or the two have no metric in common.
+     */
+    compare(first: boolean): string;
+    /**
+     * What became of the findings as JSON.
+     *
+     * # Errors
+     * When there is no other recording.
+     */
+    compare_findings(first: boolean): string;
+    /**
+     * Both sides of the last comparison in one tree.
+     *
+     * # Errors
+     * None that is expected.
+     */
+    compared_tree(): DiffTree;
+    /**
+     * The recording's facts under the filter, which are there at once, as JSON.
+     *
+     * # Errors
+     * None that is expected.
+     */
+    facts(): string;
+    /**
      * Sets the filter, and says what it keeps as JSON.
      *
      * # Errors
@@ -91,12 +134,26 @@ export class Session {
      */
     constructor(name: string, bytes: Uint8Array | number[]);
     /**
-     * The report, with all causes, as JSON.
+     * Opens a second recording, to be compared with this one.
+     *
+     * # Errors
+     * When the bytes are no recording.
+     */
+    open_other(name: string, bytes: Uint8Array | number[]): void;
+    /**
+     * The report as JSON. It takes as long as its rules do.
      *
      * # Errors
      * When the filter has no report.
      */
     overview(): string;
+    /**
+     * The presets that everybody has as JSON; `own` says what counts as the program's own code.
+     *
+     * # Errors
+     * When `own` is no list of patterns.
+     */
+    presets(own: string): string;
     /**
      * The threads of the lanes as JSON.
      *
@@ -114,6 +171,11 @@ export class Session {
 }
 
 /**
+ * Reads the tables that rules and causes share, before somebody waits for them.
+ */
+export function prepare(): void;
+
+/**
  * Lets a defect of the program be seen as an error with its message instead of `unreachable`.
  */
 export function start(): void;
@@ -123,27 +185,33 @@ export type InitInput = RequestInfo | URL | Response | BufferSource | WebAssembl
 export interface InitOutput {
     readonly memory: WebAssembly.Memory;
     readonly __wbg_session_free: (a: number, b: number) => void;
-    readonly session_at: (a: number, b: number, c: number, d: number) => void;
-    readonly session_callees: (a: number, b: number, c: number) => void;
-    readonly session_callers: (a: number, b: number, c: number) => void;
-    readonly session_filter: (a: number, b: number, c: number, d: number) => void;
-    readonly session_functions: (a: number, b: number) => void;
-    readonly session_lanes: (a: number, b: number, c: number, d: number, e: number, f: number) => void;
-    readonly session_names: (a: number, b: number) => void;
-    readonly session_new: (a: number, b: number, c: number, d: number, e: number) => void;
-    readonly session_overview: (a: number, b: number) => void;
-    readonly session_threads: (a: number, b: number) => void;
-    readonly session_tree: (a: number, b: number) => void;
+    readonly prepare: () => void;
+    readonly session_at: (a: number, b: number, c: number) => [number, number, number, number];
+    readonly session_callees: (a: number, b: number) => [number, number, number];
+    readonly session_callers: (a: number, b: number) => [number, number, number];
+    readonly session_compare: (a: number, b: number) => [number, number, number, number];
+    readonly session_compare_findings: (a: number, b: number) => [number, number, number, number];
+    readonly session_compared_tree: (a: number) => [number, number, number];
+    readonly session_facts: (a: number) => [number, number, number, number];
+    readonly session_filter: (a: number, b: number, c: number) => [number, number, number, number];
+    readonly session_functions: (a: number) => [number, number, number];
+    readonly session_lanes: (a: number, b: number, c: number, d: number, e: number) => [number, number, number];
+    readonly session_names: (a: number) => [number, number];
+    readonly session_new: (a: number, b: number, c: number, d: number) => [number, number, number];
+    readonly session_open_other: (a: number, b: number, c: number, d: number, e: number) => [number, number];
+    readonly session_overview: (a: number) => [number, number, number, number];
+    readonly session_presets: (a: number, b: number, c: number) => [number, number, number, number];
+    readonly session_threads: (a: number) => [number, number, number, number];
+    readonly session_tree: (a: number) => [number, number, number];
     readonly start: () => void;
-    readonly __wbindgen_export: (a: number) => void;
-    readonly __wbindgen_export2: () => number;
+    readonly __wbindgen_exn_store: (a: number) => void;
+    readonly __externref_table_alloc: () => number;
     readonly __wbindgen_externrefs: WebAssembly.Table;
-    readonly __wbindgen_add_to_stack_pointer: (a: number) => number;
-    readonly __wbindgen_export3: (a: number) => void;
-    readonly __wbindgen_export4: (a: number, b: number, c: number) => void;
-    readonly __wbindgen_export5: (a: number, b: number) => number;
-    readonly __wbindgen_export6: (a: number, b: number, c: number, d: number) => number;
-    readonly __wbindgen_export7: (a: number, b: number) => void;
+    readonly __externref_table_dealloc: (a: number) => void;
+    readonly __wbindgen_free: (a: number, b: number, c: number) => void;
+    readonly __wbindgen_malloc: (a: number, b: number) => number;
+    readonly __wbindgen_realloc: (a: number, b: number, c: number, d: number) => number;
+    readonly __externref_drop_slice: (a: number, b: number) => void;
     readonly __wbindgen_start: () => void;
 }
 

@@ -1,12 +1,14 @@
-//! Puts the built page, `ui/dist`, into the program: a table of paths, types and bytes.
+//! Puts the built page, `ui/dist`, into the program: a table of paths, types and compressed bytes.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui/dist");
     println!("cargo::rerun-if-changed={}", dist.display());
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let mut files = Vec::new();
     collect(&dist, &mut files)?;
     files.sort();
@@ -19,20 +21,35 @@ fn main() -> io::Result<()> {
         if path == "manifest.json" {
             continue;
         }
-        let (name, gzip) = match path.strip_suffix(".gz") {
-            Some(name) => (name, true),
-            None => (path.as_str(), false),
-        };
+        let compressed = out.join(path.replace('/', "-"));
+        fs::write(&compressed, gzip(&checked(&path, fs::read(&file)?)?)?)?;
         let _ = writeln!(
             table,
-            "    Asset {{ path: {name:?}, media: {:?}, gzip: {gzip}, bytes: include_bytes!({:?}) }},",
-            media(name),
-            file.canonicalize()?.display().to_string(),
+            "    Asset {{ path: {path:?}, media: {:?}, gzip: include_bytes!({:?}) }},",
+            media(&path),
+            compressed.display().to_string(),
         );
     }
     table.push(']');
-    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     fs::write(out.join("assets.rs"), table)
+}
+
+/// The bytes of a file that may stand inside an element of a page: nothing in them ends it.
+fn checked(path: &str, bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+    let text = String::from_utf8_lossy(&bytes).to_lowercase();
+    let inline = path.ends_with(".js") || path.ends_with(".css");
+    match ["</script", "</style", "<!--"].into_iter().find(|end| inline && text.contains(end)) {
+        Some(end) => {
+            Err(io::Error::other(format!("{path} holds `{end}`, which would end its element")))
+        }
+        None => Ok(bytes),
+    }
+}
+
+fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    writer.write_all(bytes)?;
+    writer.finish()
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {

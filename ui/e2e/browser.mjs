@@ -27,7 +27,7 @@ export function recordings() {
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
-/** A browser on the served page. `openPage` opens a page that must stay without errors. */
+/** A browser on the served page. `openPage` opens a page that must stay without errors; an empty one for null. */
 export async function start() {
   assert.ok(existsSync(here('../dist/index.html')), 'build the page first: npm run build');
   const folder = recordings();
@@ -44,7 +44,7 @@ export async function start() {
       problems.push(`dialog: ${dialog.message()}`);
       void dialog.dismiss();
     });
-    await page.goto(`${server.url}${hash}`);
+    if (hash !== null) await page.goto(`${server.url}${hash}`);
     return page;
   }
   return {

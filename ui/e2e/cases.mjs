@@ -47,6 +47,7 @@ export const cases = {
     const page = await world.openPage();
     await shot(page, 'open');
     await openFile(page, join(world.folder, 'service.culprit'));
+    await page.locator('.overview[aria-busy=false]').waitFor();
     assert.match(await page.locator('.verdict').innerText(), /661 ms/);
     assert.ok((await page.locator('.finding').count()) >= 3);
     assert.equal(address(page).rec, 'service.culprit');
@@ -340,7 +341,7 @@ export const cases = {
 
   async 'hostile names are text'(world) {
     const page = await opened(world, '#v=1&rec=hostile.culprit');
-    for (const view of ['overview', 'functions', 'tree', 'flame', 'butterfly', 'timeline']) {
+    for (const view of ['overview', 'functions', 'tree', 'flame', 'butterfly', 'timeline', 'compare']) {
       await go(page, `#v=1&rec=hostile.culprit&view=${view}`);
       await page.locator(`.tabs [aria-current]`).waitFor();
       await page.waitForTimeout(250);
@@ -375,7 +376,7 @@ export const cases = {
       assert.deepEqual(await violations(first), [], `${colorScheme} first screen`);
       await first.context().close();
       const page = await opened(world, LOCKS, { colorScheme });
-      for (const rest of ['overview', 'timeline', 'timeline&table=1', 'flame&q=a', 'flame&table=1', 'functions', 'tree', 'butterfly', 'flame&inc=nothing-here']) {
+      for (const rest of ['overview', 'timeline', 'timeline&table=1', 'flame&q=a', 'flame&table=1', 'functions', 'tree', 'butterfly', 'compare', 'compare&with=service.culprit', 'compare&with=service.culprit&table=1', 'flame&inc=nothing-here']) {
         await go(page, `${LOCKS}&view=${rest}`);
         await page.locator('.view, .empty').first().waitFor();
         await until('the view is there', async () => (await page.locator('.waiting').count()) === 0);
@@ -399,7 +400,7 @@ export const cases = {
 
   async 'fits a phone'(world) {
     const page = await opened(world, LOCKS, { viewport: { width: 360, height: 740 }, hasTouch: true, reducedMotion: 'reduce' });
-    for (const view of ['overview', 'timeline', 'flame', 'functions', 'tree', 'butterfly']) {
+    for (const view of ['overview', 'timeline', 'flame', 'functions', 'tree', 'butterfly', 'compare']) {
       await go(page, `${LOCKS}&view=${view}`);
       await page.locator('.view').waitFor();
       await page.waitForTimeout(150);

@@ -2,12 +2,14 @@
 // `npm run e2e -- timeline`. SHOTS=FOLDER keeps pictures.
 
 import { cases } from './cases.mjs';
+import { compareCases } from './compareCases.mjs';
+import { oneFileCases } from './oneFileCases.mjs';
 import { start } from './browser.mjs';
 
 const only = process.argv.slice(2);
 const world = await start();
 let failed = 0;
-for (const [name, run] of Object.entries(cases)) {
+for (const [name, run] of Object.entries({ ...cases, ...compareCases, ...oneFileCases })) {
   if (only.length > 0 && !only.some((part) => name.includes(part))) continue;
   const begun = Date.now();
   world.problems.length = 0;

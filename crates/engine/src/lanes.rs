@@ -62,6 +62,15 @@ impl Lanes {
         (time.0 < self.ends[at]).then_some(at)
     }
 
+    /// The last time up to this one at which a thread lived; none where it had not begun.
+    #[must_use]
+    pub fn last_alive(&self, thread: ThreadId, time: Time) -> Option<Time> {
+        let rows = self.rows(thread);
+        let begun = self.starts[rows.clone()].partition_point(|start| *start <= time.0);
+        let at = rows.start + begun.checked_sub(1)?;
+        Some(Time(time.0.min(self.ends[at].saturating_sub(1)).max(self.starts[at])))
+    }
+
     /// The cause that views show for an interval.
     ///
     /// # Panics
@@ -264,6 +273,9 @@ mod tests {
         let at = |thread, time| lanes.row_at(ThreadId(thread), Time(time));
         assert_eq!([at(0, 0), at(0, 4), at(0, 5), at(0, 19)], [Some(0), Some(0), Some(1), Some(6)]);
         assert_eq!([at(0, 20), at(1, 9), at(1, 10), at(2, 0)], [None, None, Some(7), None]);
+        let alive = |thread, time| lanes.last_alive(ThreadId(thread), Time(time)).map(|t| t.0);
+        assert_eq!([alive(0, 7), alive(0, 19), alive(0, 500)], [Some(7), Some(19), Some(19)]);
+        assert_eq!([alive(1, 9), alive(1, 10), alive(2, 0)], [None, Some(10), None]);
         assert_eq!(lanes.cause(1), Cause::Lock);
     }
 

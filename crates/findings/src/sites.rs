@@ -229,6 +229,7 @@ fn whereabouts(
         thread,
         function: source.as_ref().map_or_else(|| "?".into(), |source| (*source.name).into()),
         module: frame.and_then(module).unwrap_or_else(|| "?".into()),
+        name: frame.map(|frame| recording.frame_name(frame).into()).unwrap_or_default(),
         file: source.as_ref().and_then(|source| source.file).map(Text::from),
         line: source.and_then(|source| source.line),
         stack,

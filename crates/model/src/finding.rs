@@ -29,6 +29,9 @@ pub struct Where {
     pub function: Text,
     /// Its module.
     pub module: Text,
+    /// What views call it: `module!function`, with its arguments where a runtime names them. Empty where no
+    /// function is known.
+    pub name: Text,
     /// Its source file, if known.
     pub file: Option<Text>,
     /// Its line, if known.

@@ -12,6 +12,7 @@
 mod bundle;
 mod cgroup;
 mod command;
+mod detached;
 mod ending;
 mod engine;
 mod error;
@@ -23,7 +24,6 @@ mod mounts;
 mod owner;
 mod place;
 pub mod procfs;
-mod detached;
 mod replace;
 mod sandbox;
 mod spawn;
@@ -38,6 +38,7 @@ pub use cgroup::{
 };
 pub use command::{Command, Exit, Group, Signal, Stdio};
 pub use culprit_model::{Pid, Tid};
+pub use detached::start_detached;
 pub use engine::{
     ImageExport, InspectedContainer, InspectedImage, LIBRARY, RunningContainer, export_image,
     inspect_container, inspect_image, running_container,
@@ -48,7 +49,6 @@ pub use held::{Held, Running, Usage};
 pub use mounts::{Mount, mount_of, mounts};
 pub use owner::{fresh_name, maker_lives};
 pub use place::{Place, Settings, SharedLibrary, open};
-pub use detached::start_detached;
 pub use replace::replace_with;
 pub use spawn::Stage;
 pub use spec::{

@@ -1,26 +1,25 @@
 //! What a report says about one recording, computed once: text, JSON and HTML show the same
 //! numbers because all three read them here.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use culprit_engine::accounting::{self, Accounting, Allowance, Sum};
-use culprit_engine::calls::{NodeId, Query, select};
-use culprit_engine::causes::FutexWaits;
+use culprit_engine::calls::{CallTree, NodeId, Query, select};
 use culprit_engine::losses::{self, LossLine};
 use culprit_engine::run_time::RunTime;
 use culprit_engine::wakers::{CommandPath, Relevance};
 use culprit_findings::Report;
-use culprit_model::{Cause, Filter, Label as _, Metric, Nanos, Recording, Selection, ThreadId};
+use culprit_model::{Cause, Filter, Metric, Nanos, Recording, Selection};
 
 use crate::Error;
 use crate::filters::{fitted, query};
 use crate::findings::findings;
 use crate::layout::shares;
 use crate::shown::Shown;
+use crate::thread_time::{ThreadTime, thread_times};
 use crate::units::percent;
-use crate::views::{Function, functions};
+use crate::views::{Basis, Function, functions};
 use crate::weighed::Weighed;
 
 /// A thread's life may differ by this share from the sum of its intervals: the promise that thread
@@ -66,25 +65,6 @@ pub struct Tops {
     pub run_time: Option<RunTime>,
 }
 
-/// One thread's time by cause.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ThreadTime {
-    /// Which thread.
-    pub id: ThreadId,
-    /// `NAME (PID)` of its process.
-    pub process: String,
-    /// `NAME (TID)`.
-    pub name: String,
-    /// Its life within the recording.
-    pub wall: Nanos,
-    /// Time by cause, in the order of the causes; no zeros.
-    pub parts: Vec<(Cause, Nanos)>,
-    /// How much of the run was its: what the run waited for of it, or what its waits delayed.
-    pub counted: Nanos,
-    /// True when nobody waited for it and it hardly ran.
-    pub idle: bool,
-}
-
 /// One comparison of our sums with an oracle's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
@@ -119,18 +99,34 @@ impl Tops {
         filter: &Filter,
         path: Option<&CommandPath>,
     ) -> Result<Self, Error> {
-        let Shown { tree, basis, run: run_time } = Shown::new(recording, filter, path)?;
+        let Shown { tree, basis, run } = Shown::new(recording, filter, path)?;
+        Ok(Self { run_time: run, ..Self::of_tree(recording, &tree, &basis) })
+    }
+
+    /// What a tree of the recording says whose rows are known to the caller.
+    #[must_use]
+    pub fn of_tree(recording: &Recording, tree: &CallTree, basis: &Basis) -> Self {
         let causes = tree.causes(NodeId::ROOT).into_iter();
         let run = (tree.metric() == Metric::Run).then(|| {
             (causes.map(|(cause, time)| (cause, Nanos(time))).collect(), Nanos(tree.total()))
         });
-        Ok(Self {
-            functions: functions(&tree),
-            weighed: Weighed::new(recording, &tree),
-            heading: basis.heading(&tree),
+        Self {
+            functions: functions(tree),
+            weighed: Weighed::new(recording, tree),
+            heading: basis.heading(tree),
             run,
-            run_time,
-        })
+            run_time: None,
+        }
+    }
+
+    /// What the run was mostly waiting for, in one sentence: all there is to say before its findings.
+    #[must_use]
+    pub fn course(&self) -> Option<String> {
+        if let Some(weighed) = &self.weighed {
+            return Some(weighed.sentence(&self.functions));
+        }
+        let (parts, whole) = self.run.as_ref().filter(|(parts, _)| !parts.is_empty())?;
+        Some(format!("the run was in {}", shares(parts, *whole, 3)))
     }
 }
 
@@ -140,14 +136,6 @@ impl Tops {
 pub fn command_path(recording: &Recording, query: &Query) -> Option<Arc<CommandPath>> {
     let follow = query.metric() == Metric::Run && query.keeps_all_threads();
     follow.then(|| CommandPath::of(recording)).flatten().map(Arc::new)
-}
-
-impl ThreadTime {
-    /// The time of the causes that `holds` picks.
-    #[must_use]
-    pub fn sum(&self, holds: impl Fn(Cause) -> bool) -> Nanos {
-        self.parts.iter().filter(|(cause, _)| holds(*cause)).map(|(_, time)| *time).sum()
-    }
 }
 
 impl Check {
@@ -187,8 +175,20 @@ impl Digest {
     /// Everything about what a query keeps of a recording whose intervals are built.
     #[must_use]
     pub fn new(recording: Recording, query: &Query, report: Report, tops: Tops) -> Self {
-        let accounting = accounting::accounting(&recording);
         let threads = thread_times(&recording, query, &Relevance::of(&recording));
+        Self::with_threads(recording, query, report, tops, threads)
+    }
+
+    /// As [`Digest::new`], where the time of the query's threads is known.
+    #[must_use]
+    pub fn with_threads(
+        recording: Recording,
+        query: &Query,
+        report: Report,
+        tops: Tops,
+        threads: Vec<ThreadTime>,
+    ) -> Self {
+        let accounting = accounting::accounting(&recording);
         let losses = losses::lines(&recording.losses);
         Self { recording, report, accounting, threads, losses, tops, query: query.clone() }
     }
@@ -275,9 +275,8 @@ impl Digest {
 
     /// How the run's time passed, or what all threads together did, in words.
     fn mostly(&self) -> String {
-        if let Some((parts, whole)) = self.tops.run.as_ref().filter(|(parts, _)| !parts.is_empty())
-        {
-            return format!("the run was in {}", shares(parts, *whole, 3));
+        if let Some(course) = self.tops.course() {
+            return course;
         }
         let mut sums: BTreeMap<Cause, Nanos> = BTreeMap::new();
         for (cause, time) in self.threads.iter().flat_map(|thread| &thread.parts) {
@@ -291,10 +290,17 @@ impl Digest {
     /// Our sums against the oracles.
     #[must_use]
     pub fn checks(&self) -> Vec<Check> {
-        let sums = &self.accounting;
+        Check::all(&self.recording, &self.accounting)
+    }
+}
+
+impl Check {
+    /// A recording's sums against the oracles.
+    #[must_use]
+    pub fn all(recording: &Recording, sums: &Accounting) -> Vec<Self> {
         let mut checks = Vec::new();
         // There is nothing of ours to compare.
-        if self.recording.intervals.is_empty() {
+        if recording.intervals.is_empty() {
             return checks;
         }
         if sums.life != Sum::default() {
@@ -336,77 +342,6 @@ pub fn answers(
         || Tops::new(recording, filter, path.as_deref()),
     );
     Ok((query, report?, tops?))
-}
-
-/// The time of every recorded thread that a query keeps, within its range, where there is any: those
-/// that the run waited for come first, the longest first; of the others those that ever ran, for a
-/// machine has many that never do. Idle threads are last.
-pub fn thread_times(
-    recording: &Recording,
-    query: &Query,
-    relevance: &Relevance,
-) -> Vec<ThreadTime> {
-    let mut sums = vec![[Nanos::ZERO; Cause::ALL.len()]; recording.threads.len()];
-    let (from, to) = query.range(recording);
-    let mut waits = FutexWaits::new(recording);
-    for row in &recording.intervals {
-        let end = (row.start + row.duration).min(to);
-        let within = end.since(row.start.max(from));
-        let cause = waits.cause(row.cause, row.stack);
-        sums[row.thread.index()][usize::from(cause.code())] += within;
-    }
-    let kept = query.threads(recording);
-    let counts = counted(recording, relevance);
-    let mut threads: Vec<ThreadTime> = recording
-        .threads
-        .iter()
-        .zip(kept)
-        .zip(sums)
-        .enumerate()
-        .filter(|(_, ((thread, kept), _))| thread.recorded && *kept)
-        .map(|(index, ((thread, _), sums))| {
-            let id = ThreadId::from_index(index);
-            let parts: Vec<_> = Cause::ALL
-                .iter()
-                .copied()
-                .zip(sums)
-                .filter(|(_, time)| *time > Nanos::ZERO)
-                .collect();
-            ThreadTime {
-                id,
-                process: recording.process_name(thread.process),
-                name: recording.thread_name(id),
-                wall: parts.iter().map(|(_, time)| *time).sum(),
-                parts,
-                counted: counts.get(id.index()).copied().unwrap_or_default(),
-                idle: relevance.is_idle(id),
-            }
-        })
-        .filter(|thread| thread.wall > Nanos::ZERO)
-        .collect();
-    threads.sort_by_key(|thread| {
-        let cpu = thread.sum(Cause::is_cpu);
-        let never_ran = cpu == Nanos::ZERO;
-        (
-            thread.idle,
-            Reverse(thread.counted),
-            never_ran,
-            Reverse(thread.wall),
-            Reverse(cpu),
-            thread.id,
-        )
-    });
-    threads
-}
-
-/// How much of each thread's time the run waited for: what the thread did, and what its waits
-/// delayed.
-fn counted(recording: &Recording, relevance: &Relevance) -> Vec<Nanos> {
-    let mut counts = vec![Nanos::ZERO; recording.threads.len()];
-    for (at, row) in recording.intervals.iter().enumerate() {
-        counts[row.thread.index()] += relevance.own(at).max(relevance.waited(at));
-    }
-    counts
 }
 
 /// The report of a recording, for tests.

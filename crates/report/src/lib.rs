@@ -34,15 +34,17 @@ pub mod svg;
 #[cfg(test)]
 mod testing;
 pub mod text;
+mod thread_time;
 mod units;
 pub mod views;
 mod weighed;
 
-pub use digest::{Check, Digest, Excuse, ThreadTime, Tops, answers, command_path, thread_times};
+pub use digest::{Check, Digest, Excuse, Tops, answers, command_path};
 pub use error::{Error, chain};
 pub use findings::findings;
 pub use runtimes::SeenRuntime;
 pub use shown::{Indexes, Shown, View};
+pub use thread_time::{ThreadTime, thread_times};
 pub use units::{
     bytes, evidence_value, measured, number, percent, signed_duration, size, unit_value,
 };

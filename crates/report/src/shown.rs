@@ -46,6 +46,8 @@ impl Shown {
 pub struct Indexes {
     rows: Option<(Root, Arc<Index>)>,
     run: Option<RunIndex>,
+    /// The path of the recording's command, once somebody needed it.
+    path: Option<Option<Arc<CommandPath>>>,
 }
 
 /// The index of a run time, and what that was made for.
@@ -79,6 +81,17 @@ impl Indexes {
         Ok((index.tree(&query), basis(recording, None, &query)))
     }
 
+    /// The path of the recording's command, walked once; none where no command ended.
+    pub fn path(&mut self, recording: &Recording) -> Option<Arc<CommandPath>> {
+        self.path.get_or_insert_with(|| CommandPath::of(recording).map(Arc::new)).clone()
+    }
+
+    /// The path of the recording's command, where it was walked.
+    #[must_use]
+    pub fn known_path(&self) -> Option<&CommandPath> {
+        self.path.as_ref()?.as_deref()
+    }
+
     fn run(&mut self, recording: &Recording, filter: &Filter, query: &Query) -> &RunIndex {
         // The time range and the frames are left to the view.
         let choice = Filter {
@@ -89,8 +102,9 @@ impl Indexes {
             ..Filter::default()
         };
         let known = self.run.take().filter(|known| known.filter == choice);
+        let path = query.keeps_all_threads().then(|| self.path(recording)).flatten();
         self.run.insert(known.unwrap_or_else(|| {
-            let run = RunTime::build(recording, query);
+            let run = RunTime::build_on(recording, query, path.as_deref());
             let index = Index::rooted(&run.recording, filter.root);
             RunIndex { filter: choice, run, index }
         }))

@@ -13,7 +13,6 @@
 //! looked up in a table, or in the listing of one folder.
 
 mod access;
-mod assets;
 mod error;
 mod library;
 mod range;

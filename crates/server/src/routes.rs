@@ -10,13 +10,13 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use culprit_page::asset;
 use percent_encoding::percent_decode_str;
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use tokio_util::io::ReaderStream;
 
 use crate::State;
 use crate::access::Refusal;
-use crate::assets::asset;
 use crate::range::Asked;
 
 /// Where recordings are.
@@ -100,12 +100,9 @@ async fn file_of_page(request: Request) -> Response {
 
 fn asset_response(path: &str) -> Response {
     let Some(asset) = asset(path) else { return StatusCode::NOT_FOUND.into_response() };
-    let mut response = ([(header::CONTENT_TYPE, asset.media)], asset.bytes).into_response();
-    if asset.gzip {
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    }
-    response
+    // Every browser that can run the page takes it compressed.
+    let headers = [(header::CONTENT_TYPE, asset.media), (header::CONTENT_ENCODING, "gzip")];
+    (headers, asset.gzip).into_response()
 }
 
 async fn list(Shared(state): Shared<Arc<State>>) -> Response {

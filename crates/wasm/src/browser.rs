@@ -28,6 +28,20 @@ export interface Tree {
   cause: Uint8Array;
   end: Uint32Array;
 }
+/**
+ * Two call trees as one, in preorder; `width` is of a picture of both. `step` is how a node changed: 0 gone,
+ * 1 to 3 less, 4 about the same, 5 to 7 more, 8 new.
+ */
+export interface DiffTree {
+  name: Uint32Array;
+  depth: Uint16Array;
+  width: Float64Array;
+  before: Float64Array;
+  after: Float64Array;
+  step: Uint8Array;
+  end: Uint32Array;
+  names: string[];
+}
 /** Bars of lanes: those of lane `i` are `first[i]` to `first[i + 1]`, its thread is row `thread[i]`. */
 export interface Lanes {
   thread: Uint32Array;
@@ -90,6 +104,12 @@ pub(crate) fn start() {
     std::panic::set_hook(Box::new(|panic| wasm_bindgen::throw_str(&panic.to_string())));
 }
 
+/// Reads the tables that rules and causes share, before somebody waits for them.
+#[wasm_bindgen]
+pub(crate) fn prepare() {
+    crate::session::prepare();
+}
+
 /// One opened recording and the view that is shown of it.
 #[wasm_bindgen]
 #[derive(Debug)]
@@ -106,7 +126,15 @@ impl Session {
         Plain::open(name, bytes).map(Self).map_err(thrown)
     }
 
-    /// The report, with all causes, as JSON.
+    /// The recording's facts under the filter, which are there at once, as JSON.
+    ///
+    /// # Errors
+    /// None that is expected.
+    pub fn facts(&self) -> Result<String, JsValue> {
+        self.0.facts().map_err(thrown)
+    }
+
+    /// The report as JSON. It takes as long as its rules do.
     ///
     /// # Errors
     /// When the filter has no report.
@@ -179,7 +207,7 @@ impl Session {
     /// When a pattern of the filter is wrong.
     #[wasm_bindgen(unchecked_return_type = "Lanes")]
     pub fn lanes(
-        &mut self,
+        &self,
         from: f64,
         to: f64,
         pixels: u32,
@@ -200,15 +228,67 @@ impl Session {
     ///
     /// # Errors
     /// When a pattern of the filter is wrong.
-    pub fn threads(&mut self) -> Result<String, JsValue> {
-        self.0.threads().map_err(thrown)
+    pub fn threads(&self) -> Result<String, JsValue> {
+        self.0.lane_threads().map_err(thrown)
     }
 
     /// The interval of a lane at a time as JSON; `null` where there is none.
     ///
     /// # Errors
     /// When a pattern of the filter is wrong.
-    pub fn at(&mut self, thread: u32, at: f64) -> Result<String, JsValue> {
+    pub fn at(&self, thread: u32, at: f64) -> Result<String, JsValue> {
         self.0.at(thread as usize, time(at)).map_err(thrown)
+    }
+
+    /// The presets that everybody has as JSON; `own` says what counts as the program's own code.
+    ///
+    /// # Errors
+    /// When `own` is no list of patterns.
+    pub fn presets(&self, own: &str) -> Result<String, JsValue> {
+        self.0.presets(own).map_err(thrown)
+    }
+
+    /// Opens a second recording, to be compared with this one.
+    ///
+    /// # Errors
+    /// When the bytes are no recording.
+    pub fn open_other(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), JsValue> {
+        self.0.open_other(name, bytes).map_err(thrown)
+    }
+
+    /// What changed from this recording to the other one under the filter as JSON; from the other one to
+    /// this if it comes `first`.
+    ///
+    /// # Errors
+    /// When there is no other one, or the two have no metric in common.
+    pub fn compare(&mut self, first: bool) -> Result<String, JsValue> {
+        self.0.compare(first).map_err(thrown)
+    }
+
+    /// What became of the findings as JSON.
+    ///
+    /// # Errors
+    /// When there is no other recording.
+    pub fn compare_findings(&mut self, first: bool) -> Result<String, JsValue> {
+        self.0.compare_findings(first).map_err(thrown)
+    }
+
+    /// Both sides of the last comparison in one tree.
+    ///
+    /// # Errors
+    /// None that is expected.
+    #[wasm_bindgen(unchecked_return_type = "DiffTree")]
+    pub fn compared_tree(&self) -> Result<JsValue, JsValue> {
+        let (columns, names) = self.0.compared_tree();
+        object([
+            ("name", numbers(&columns.name)),
+            ("depth", Uint16Array::from(&columns.depth[..]).into()),
+            ("width", floats(&columns.width)),
+            ("before", floats(&columns.before)),
+            ("after", floats(&columns.after)),
+            ("step", bytes(&columns.step)),
+            ("end", numbers(&columns.end)),
+            ("names", texts(names)),
+        ])
     }
 }

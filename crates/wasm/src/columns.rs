@@ -1,6 +1,6 @@
 //! Views as columns of numbers.
 
-use culprit_engine::calls::{CallTree, NameId, NodeId};
+use culprit_engine::calls::{CallTree, Diff, DiffNode, NameId, NodeId};
 use culprit_model::{Cause, Label as _};
 use culprit_report::views::{Function, FunctionPlaces, Kind, functions};
 
@@ -103,6 +103,67 @@ impl TreeColumns {
             columns.own.push(value(own[id.index()]));
             columns.cause.push(code(causes[id.index()]));
             columns.end.push(at + node.subtree());
+        }
+        columns
+    }
+}
+
+/// Two call trees as one, in preorder, the larger side first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DiffColumns {
+    /// Number of the name.
+    pub name: Vec<u32>,
+    /// Nodes between it and the root.
+    pub depth: Vec<u16>,
+    /// How wide it is in a picture of both sides.
+    pub width: Vec<f64>,
+    /// Value of the first side, with all nodes below.
+    pub before: Vec<f64>,
+    /// Value of the second side.
+    pub after: Vec<f64>,
+    /// How it changed: [`change_step`].
+    pub step: Vec<u8>,
+    /// The node behind the subtree.
+    pub end: Vec<u32>,
+}
+
+/// The steps of a change to one side: 0 is gone, 1 to 3 are less, 4 is about the same, 5 to 7 are more, 8 is new.
+const SAME_STEP: f64 = 4.0;
+
+/// Changes below this share of the larger side are none: two runs of the same program differ by as much.
+const SAME: f64 = culprit_findings::SAME_BAND;
+
+/// How much of the larger side a node's change is, in steps of a third.
+fn change_step(diff: &Diff, node: &DiffNode) -> u8 {
+    if node.after.count == 0 {
+        return 0;
+    }
+    if node.before.count == 0 {
+        return 8;
+    }
+    let larger = diff.before(node.before.total).max(diff.after(node.after.total));
+    let part = if larger > 0.0 { diff.net(node) / larger } else { 0.0 };
+    let steps = if part.abs() <= SAME { 0.0 } else { (part.abs() * 3.0).ceil().min(3.0) };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is between 1 and 7"
+    )]
+    let step = (SAME_STEP + steps.copysign(part)) as u8;
+    step
+}
+
+impl DiffColumns {
+    /// Of all nodes of a difference.
+    pub(crate) fn of(diff: &Diff) -> Self {
+        let mut columns = Self { width: diff.widths(), ..Self::default() };
+        for (at, node) in (0_u32..).zip(diff.nodes()) {
+            columns.name.push(name(node.name));
+            columns.depth.push(u16::try_from(node.depth).unwrap_or(u16::MAX));
+            columns.before.push(diff.before(node.before.total));
+            columns.after.push(diff.after(node.after.total));
+            columns.step.push(change_step(diff, node));
+            columns.end.push(at + node.size);
         }
         columns
     }

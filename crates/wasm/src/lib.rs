@@ -12,7 +12,8 @@
 #[cfg(target_family = "wasm")]
 mod browser;
 mod columns;
+mod comparison;
 mod session;
 
-pub use columns::{FunctionColumns, TreeColumns};
-pub use session::{Refused, Session};
+pub use columns::{DiffColumns, FunctionColumns, TreeColumns};
+pub use session::{Refused, Session, prepare};

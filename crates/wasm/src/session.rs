@@ -1,21 +1,26 @@
 //! One opened recording and the view that is shown of it.
 
+use std::cell::OnceCell;
 use std::fmt;
 
-use culprit_engine::calls::{CallTree, NameId};
+use culprit_engine::calls::{CallTree, MY_APP, NameId, Preset, my_app, stock_presets};
 use culprit_engine::lanes::{Bars, Lanes};
+use culprit_engine::names::{self, Families};
+use culprit_engine::own::OwnCode;
 use culprit_engine::threads::build_missing;
 use culprit_engine::wakers::Relevance;
 use culprit_model::{Filter, Label as _, Metric, Recording, ThreadId, Time};
-use culprit_report::filters::{fitted, query, run_filter};
+use culprit_report::filters::{fitted, patterns, query, run_filter};
 use culprit_report::json::{
-    FilterJson, IntervalDocument, LaneJson, OverviewDocument, ReportDocument,
+    FactsDocument, FilterJson, IntervalDocument, LaneJson, OverviewDocument, PresetJson,
+    ReportDocument,
 };
 use culprit_report::views::{Basis, FunctionPlaces, no_run_time, nothing_to_show};
-use culprit_report::{Digest, Error, Indexes, ThreadTime, answers, chain, thread_times};
+use culprit_report::{Digest, Error, Indexes, ThreadTime, Tops, chain, findings, thread_times};
 use serde::Serialize;
 
-use crate::columns::{FunctionColumns, TreeColumns};
+use crate::columns::{DiffColumns, FunctionColumns, TreeColumns};
+use crate::comparison::Comparison;
 
 /// Why something cannot be answered: what failed and why, then the ways out, a line each.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,11 +41,20 @@ impl From<Error> for Refused {
     }
 }
 
+/// A recording of these bytes, with its intervals.
+pub(crate) fn opened(name: &str, bytes: Vec<u8>) -> Result<Recording, Refused> {
+    let opened = culprit_recording::parse(name, bytes);
+    let opened = opened.map_err(|error| Refused(chain(&error)))?;
+    let mut recording = opened.recording;
+    build_missing(&mut recording, opened.unfinished.is_some());
+    Ok(recording)
+}
+
 fn refused(what: &str, error: &dyn std::error::Error) -> Refused {
     Refused(format!("{what}: {}", chain(error)))
 }
 
-fn json(document: &impl Serialize) -> Result<String, Refused> {
+pub(crate) fn json(document: &impl Serialize) -> Result<String, Refused> {
     serde_json::to_string(document).map_err(|error| refused("cannot write the answer", &error))
 }
 
@@ -57,21 +71,35 @@ struct Filtered {
     empty: Option<String>,
 }
 
+/// Reads the tables that rules and causes share: every session needs them, and none has to wait for them then.
+pub fn prepare() {
+    let _ = names::kernel("");
+    let _ = names::library("", Families::NONE);
+    let _ = culprit_findings::callers();
+    let _ = culprit_findings::calibrated("", 0.0);
+}
+
+fn other(comparison: &mut Option<Comparison>) -> Result<&mut Comparison, Refused> {
+    comparison.as_mut().ok_or_else(|| Refused("no second recording is open".to_owned()))
+}
+
 /// One opened recording and the view that is shown of it.
 #[derive(Debug)]
 pub struct Session {
+    name: String,
     recording: Recording,
-    places: FunctionPlaces,
     indexes: Indexes,
-    lanes: Lanes,
-    /// Made when it is first asked for: it takes as long as the first view.
-    relevance: Option<Relevance>,
+    // What the first view does not need is made when it is first asked for.
+    places: OnceCell<FunctionPlaces>,
+    lanes: OnceCell<Lanes>,
+    relevance: OnceCell<Relevance>,
     /// The filter as it was given.
     filter: Filter,
     tree: CallTree,
     basis: Basis,
-    /// The threads that the filter keeps, in the order of their lanes; none before they are asked for.
-    threads: Option<Vec<ThreadTime>>,
+    /// The threads that the filter keeps, in the order of their lanes.
+    threads: OnceCell<Vec<ThreadTime>>,
+    comparison: Option<Comparison>,
 }
 
 impl Session {
@@ -80,28 +108,49 @@ impl Session {
     /// # Errors
     /// When the bytes are no recording, or of a later version.
     pub fn open(name: &str, bytes: Vec<u8>) -> Result<Self, Refused> {
-        let opened = culprit_recording::parse(name, bytes);
-        let opened = opened.map_err(|error| Refused(chain(&error)))?;
-        let mut recording = opened.recording;
-        build_missing(&mut recording, opened.unfinished.is_some());
-        let lanes = Lanes::of(&recording);
-        let places = FunctionPlaces::of(&recording);
+        let recording = opened(name, bytes)?;
         let filter = run_filter();
         let mut indexes = Indexes::default();
         let fitting = fitted(&recording, recording.main_metric(), &filter);
         let (tree, basis) = indexes.tree(&recording, &fitting)?;
-        let (relevance, threads) = (None, None);
-        Ok(Self { recording, places, indexes, lanes, relevance, filter, tree, basis, threads })
+        Ok(Self {
+            name: name.to_owned(),
+            recording,
+            indexes,
+            places: OnceCell::new(),
+            lanes: OnceCell::new(),
+            relevance: OnceCell::new(),
+            filter,
+            tree,
+            basis,
+            threads: OnceCell::new(),
+            comparison: None,
+        })
     }
 
-    /// The report of the recording under the filter, with all causes, as JSON.
+    /// The recording's facts, which need no rule, as JSON. They are of the view that is shown.
+    ///
+    /// # Errors
+    /// None that is expected.
+    pub fn facts(&self) -> Result<String, Refused> {
+        let tops = Tops::of_tree(&self.recording, &self.tree, &self.basis);
+        json(&FactsDocument::new(&self.recording, &tops))
+    }
+
+    /// The report of the recording under the filter as JSON.
     ///
     /// # Errors
     /// When the filter is by activity, or keeps no thread.
     pub fn overview(&mut self) -> Result<String, Refused> {
-        let (query, report, tops) = answers(&self.recording, &self.filter, false)?;
+        let fitting = fitted(&self.recording, self.recording.main_metric(), &self.filter);
+        let query = query(&fitting)?;
+        let path = self.indexes.path(&self.recording);
+        let report = findings(&self.recording, &self.filter, false, path)?;
+        let tops = Tops::of_tree(&self.recording, &self.tree, &self.basis);
+        let threads = self.threads()?.to_vec();
         // The recording is lent to the digest and comes back.
-        let digest = Digest::new(std::mem::take(&mut self.recording), &query, report, tops);
+        let recording = std::mem::take(&mut self.recording);
+        let digest = Digest::with_threads(recording, &query, report, tops, threads);
         let document = json(&OverviewDocument::new(ReportDocument::<()>::new(&digest, None)));
         self.recording = digest.recording;
         document
@@ -123,19 +172,31 @@ impl Session {
             )));
         }
         let fitting = fitted(&self.recording, self.recording.main_metric(), &filter);
-        let (tree, basis) = self.indexes.tree(&self.recording, &fitting)?;
-        let is_run = fitting.metric == Metric::Run && !self.recording.intervals.is_empty();
-        let nothing = match is_run {
-            true => no_run_time(&self.recording, &tree, &fitting)?,
-            false => nothing_to_show(&tree, &fitting),
-        };
+        if filter != self.filter {
+            self.show(filter, &fitting)?;
+        }
+        self.filtered(&fitting)
+    }
+
+    fn show(&mut self, filter: Filter, fitting: &Filter) -> Result<(), Refused> {
+        (self.tree, self.basis) = self.indexes.tree(&self.recording, fitting)?;
         let kept = filter.process == self.filter.process
             && filter.thread == self.filter.thread
             && (filter.from, filter.to) == (self.filter.from, self.filter.to);
         if !kept {
-            self.threads = None;
+            self.threads = OnceCell::new();
         }
-        (self.filter, self.tree, self.basis) = (filter, tree, basis);
+        self.filter = filter;
+        Ok(())
+    }
+
+    /// What is shown, in numbers that are few.
+    fn filtered(&self, fitting: &Filter) -> Result<String, Refused> {
+        let is_run = fitting.metric == Metric::Run && !self.recording.intervals.is_empty();
+        let nothing = match is_run {
+            true => no_run_time(&self.recording, &self.tree, fitting)?,
+            false => nothing_to_show(&self.tree, fitting),
+        };
         json(&Filtered {
             metric: self.tree.metric().word().to_owned(),
             unit: self.tree.metric().unit(),
@@ -158,7 +219,8 @@ impl Session {
     /// Functions, processes, threads and causes.
     #[must_use]
     pub fn functions(&self) -> FunctionColumns {
-        FunctionColumns::of(&self.tree, &self.places)
+        let places = self.places.get_or_init(|| FunctionPlaces::of(&self.recording));
+        FunctionColumns::of(&self.tree, places)
     }
 
     /// The call tree.
@@ -187,9 +249,8 @@ impl Session {
     ///
     /// # Errors
     /// When a pattern is wrong.
-    pub fn threads(&mut self) -> Result<String, Refused> {
-        self.find_threads()?;
-        json(&LaneJson::all(&self.recording, self.listed()))
+    pub fn lane_threads(&self) -> Result<String, Refused> {
+        json(&LaneJson::all(&self.recording, self.threads()?))
     }
 
     /// The bars of a range of time that is so many pixels wide, and the rows of their threads;
@@ -198,44 +259,90 @@ impl Session {
     /// # Errors
     /// When a pattern is wrong.
     pub fn lanes(
-        &mut self,
+        &self,
         (from, to): (u64, u64),
         pixels: u32,
         busy_only: bool,
     ) -> Result<(Vec<u32>, Bars), Refused> {
-        self.find_threads()?;
-        let shown = (0_u32..).zip(self.listed()).filter(|(_, time)| !(busy_only && time.idle));
+        let shown = (0_u32..).zip(self.threads()?).filter(|(_, time)| !(busy_only && time.idle));
         let (rows, threads): (Vec<u32>, Vec<ThreadId>) =
             shown.map(|(row, time)| (row, time.id)).unzip();
-        Ok((rows, self.lanes.bars(&threads, (Time(from), Time(to)), pixels)))
+        Ok((rows, self.all_lanes().bars(&threads, (Time(from), Time(to)), pixels)))
     }
 
     /// The interval of a lane at a time as JSON; `null` where its thread did not live.
     ///
     /// # Errors
     /// When a pattern is wrong.
-    pub fn at(&mut self, row: usize, time: u64) -> Result<String, Refused> {
-        self.find_threads()?;
-        let threads = self.listed();
+    pub fn at(&self, row: usize, time: u64) -> Result<String, Refused> {
+        let (threads, lanes) = (self.threads()?, self.all_lanes());
         let thread = threads.get(row).map(|thread| thread.id);
-        let at = thread.and_then(|thread| self.lanes.row_at(thread, Time(time)));
-        let interval =
-            at.map(|at| IntervalDocument::new(&self.recording, &self.lanes, at, threads));
-        json(&interval)
+        let at = thread.and_then(|thread| lanes.row_at(thread, Time(time)));
+        json(&at.map(|at| IntervalDocument::new(&self.recording, lanes, at, threads)))
     }
 
-    fn listed(&self) -> &[ThreadTime] {
-        self.threads.as_deref().unwrap_or_default()
+    /// The presets that everybody has, with the groups that they are of this recording, as JSON. `own` says
+    /// what counts as the program's own code.
+    ///
+    /// # Errors
+    /// When `own` is no list of patterns.
+    pub fn presets(&self, own: &str) -> Result<String, Refused> {
+        let own = OwnCode::new(&self.recording, &patterns(own)?);
+        let written = |mut preset: Preset| {
+            if preset.name == MY_APP {
+                preset.group = my_app(&self.recording, &own)?;
+            }
+            Some(PresetJson::from(preset))
+        };
+        json(&stock_presets().into_iter().filter_map(written).collect::<Vec<_>>())
     }
 
-    fn find_threads(&mut self) -> Result<(), Refused> {
-        if self.threads.is_none() {
-            let query = query(&self.filter)?;
-            let recording = &self.recording;
-            let relevance = self.relevance.get_or_insert_with(|| Relevance::of(recording));
-            self.threads = Some(thread_times(recording, &query, relevance));
-        }
+    /// Opens a second recording, to be compared with this one. It replaces the one before.
+    ///
+    /// # Errors
+    /// When the bytes are no recording, or of a later version.
+    pub fn open_other(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), Refused> {
+        self.comparison = None;
+        self.comparison = Some(Comparison::open(name, bytes)?);
         Ok(())
+    }
+
+    /// What changed from this recording to the other one under the filter, as JSON; from the other one to
+    /// this if it comes `first`.
+    ///
+    /// # Errors
+    /// When there is no other one, or the two have no metric in common.
+    pub fn compare(&mut self, first: bool) -> Result<String, Refused> {
+        let recording = (self.name.as_str(), &self.recording);
+        other(&mut self.comparison)?.compare(recording, &self.filter, first)
+    }
+
+    /// What became of the findings, as JSON. It takes as long as the rules do for both.
+    ///
+    /// # Errors
+    /// When there is no other recording.
+    pub fn compare_findings(&mut self, first: bool) -> Result<String, Refused> {
+        other(&mut self.comparison)?.findings(&self.recording, first)
+    }
+
+    /// Both sides of the last comparison in one tree, and the names that its columns number.
+    #[must_use]
+    pub fn compared_tree(&self) -> (DiffColumns, Vec<String>) {
+        let of = |compared: &Comparison| (compared.tree(), compared.names());
+        self.comparison.as_ref().map(of).unwrap_or_default()
+    }
+
+    fn all_lanes(&self) -> &Lanes {
+        self.lanes.get_or_init(|| Lanes::of(&self.recording))
+    }
+
+    fn threads(&self) -> Result<&[ThreadTime], Refused> {
+        let query = query(&self.filter)?;
+        Ok(self.threads.get_or_init(|| {
+            let path = self.indexes.known_path();
+            let relevance = || Relevance::on_path(&self.recording, path);
+            thread_times(&self.recording, &query, self.relevance.get_or_init(relevance))
+        }))
     }
 
     fn name(&self, name: u32) -> Result<NameId, Refused> {

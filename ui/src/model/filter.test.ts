@@ -1,7 +1,7 @@
 // Filters, their chips, and what an empty view offers.
 
 import { expect, test } from 'vitest';
-import { chips, liftable, NO_FILTER, sameFilter, wire, withName } from './filter';
+import { chips, fromWire, liftable, NO_FILTER, type Preset, presetOf, sameFilter, wire, type WireFilter, withName, withPreset } from './filter';
 import { describePattern, entries, exactly, withEntry, withoutEntry } from './patterns';
 
 const HOSTILE = ['app!f(int*)', 'a;b', 'say "hi"', 'x->y', '^$.|?*+()[]{}', '\\d', 'a\nb', '[kernel]!read', 'ü-~#&'];
@@ -51,4 +51,19 @@ test('an empty view offers what the message names, else everything', () => {
 test('filters are the same when the engine cannot tell them apart', () => {
   expect(sameFilter({ ...NO_FILTER, from: 1.2 }, { ...NO_FILTER, from: 1 })).toBe(true);
   expect(sameFilter(NO_FILTER, { ...NO_FILTER, metric: 'wall' })).toBe(false);
+});
+
+test('a filter of the command line is that of the page', () => {
+  const wired = { metric: 'run', from: 5, to: null, thread: 'worker', group: '{%}!->$1', fold_pct: 2, erase_ids: false } as const;
+  const filter = fromWire(wired);
+  expect(filter).toEqual({ ...NO_FILTER, from: 5, thread: 'worker', group: '{%}!->$1', foldPct: 2 });
+  expect(fromWire(JSON.parse(wire(filter)) as WireFilter)).toEqual(filter);
+  expect(fromWire({ metric: 'cpu' }).metric).toBe('cpu');
+});
+
+test('a preset is groups and folds with a name', () => {
+  const presets: Preset[] = [{ name: 'modules', meaning: 'each module', group: '{%}!->$1', fold: '', fold_pct: null }];
+  const chosen = withPreset({ ...NO_FILTER, thread: 'a' }, presets[0]);
+  expect([chosen.group, chosen.thread, presetOf(chosen, presets)?.name]).toEqual(['{%}!->$1', 'a', 'modules']);
+  expect([presetOf(NO_FILTER, presets), withPreset(chosen, undefined).group]).toEqual([undefined, '']);
 });

@@ -14,7 +14,11 @@ export interface Filter {
   readonly thread: string;
   readonly include: string;
   readonly exclude: string;
+  readonly group: string;
   readonly fold: string;
+  /** What counts as the program's own code. */
+  readonly own: string;
+  readonly activity: string;
   /** Fold nodes below this percentage. */
   readonly foldPct: number | null;
 }
@@ -27,12 +31,15 @@ export const NO_FILTER: Filter = {
   thread: '',
   include: '',
   exclude: '',
+  group: '',
   fold: '',
+  own: '',
+  activity: '',
   foldPct: null,
 };
 
 /** The fields that hold lists of patterns. */
-export type PatternField = 'process' | 'thread' | 'include' | 'exclude' | 'fold';
+export type PatternField = 'process' | 'thread' | 'include' | 'exclude' | 'group' | 'fold' | 'own' | 'activity';
 
 /** The option of the command line that a field is. */
 const OPTIONS: Record<PatternField, string> = {
@@ -40,7 +47,10 @@ const OPTIONS: Record<PatternField, string> = {
   thread: 'thread',
   include: 'inc',
   exclude: 'exc',
+  group: 'group',
   fold: 'fold',
+  own: 'own',
+  activity: 'activity',
 };
 
 const FIELDS = Object.keys(OPTIONS) as PatternField[];
@@ -54,6 +64,48 @@ export function wire(filter: Filter): string {
   if (filter.foldPct !== null) set.fold_pct = filter.foldPct;
   for (const field of FIELDS) if (filter[field] !== '') set[field] = filter[field];
   return JSON.stringify(set);
+}
+
+/** A filter as the engine writes it; fields that the page does not know are left out. */
+export type WireFilter = Partial<Record<PatternField, string>> & {
+  readonly metric?: string | null;
+  readonly from?: number | null;
+  readonly to?: number | null;
+  readonly fold_pct?: number | null;
+};
+
+/** The metric that a page shows without being asked. */
+const USUAL = 'run';
+
+export function fromWire(given: WireFilter): Filter {
+  const texts = FIELDS.map((field) => [field, given[field] ?? '']);
+  return {
+    ...NO_FILTER,
+    ...Object.fromEntries(texts),
+    metric: given.metric === USUAL ? null : (given.metric ?? null),
+    from: given.from ?? null,
+    to: given.to ?? null,
+    foldPct: given.fold_pct ?? null,
+  };
+}
+
+/** A named choice of groups and folds. */
+export interface Preset {
+  readonly name: string;
+  readonly meaning: string;
+  readonly group: string;
+  readonly fold: string;
+  readonly fold_pct: number | null;
+}
+
+/** The filter with a preset in place of its groups and folds; without them for none. */
+export function withPreset(filter: Filter, preset: Preset | undefined): Filter {
+  return { ...filter, group: preset?.group ?? '', fold: preset?.fold ?? '', foldPct: preset?.fold_pct ?? null };
+}
+
+/** The preset whose groups and folds a filter has; none where it has others. */
+export function presetOf(filter: Filter, presets: readonly Preset[]): Preset | undefined {
+  return presets.find((one) => one.group === filter.group && one.fold === filter.fold && one.fold_pct === filter.foldPct);
 }
 
 /** One part of a filter, as a chip with a button that removes it. */

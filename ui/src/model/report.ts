@@ -1,5 +1,5 @@
-// What the engine says about a whole recording: the document of `culprit report --json` with the
-// causes' colours. Only the fields that the page reads stand here.
+// What the engine says about a whole recording: its facts, and the document of `culprit report --json`.
+// Only the fields that the page reads stand here.
 
 import type { CauseId, Ns } from './units';
 
@@ -8,6 +8,8 @@ export interface Place {
   readonly thread: string;
   readonly function: string;
   readonly module: string;
+  /** What views call it; empty where no function is known. */
+  readonly name: string;
   readonly file: string | null;
   readonly line: number | null;
   /** The names of the call stack, the root first. */
@@ -65,7 +67,8 @@ export interface Cause {
   readonly colour: string;
 }
 
-export interface Report {
+/** What is known at once: all that needs no rule. */
+export interface Facts {
   readonly recording: {
     readonly wall_ns: Ns;
     readonly threads: number;
@@ -76,27 +79,33 @@ export interface Report {
     readonly rung: string;
     readonly exit_code: number | null;
   };
-  readonly verdict: string;
+  /** What the run was mostly waiting for; none where nothing was recorded. */
+  readonly course: string | null;
+  /** What the numbers are shares of. */
   readonly of: string;
-  /** None where the recording has no thread time. */
-  readonly run: { readonly total_ns: Ns; readonly causes: Readonly<Record<string, Ns>> } | null;
-  readonly whole_ns: Ns;
-  readonly explained_share: number;
-  readonly findings: readonly Finding[];
+  readonly run: Run | null;
   readonly checks: readonly Check[];
   readonly losses: readonly Loss[];
   readonly causes: readonly Cause[];
 }
 
-/**
- * The name of a place's function as views have it: with its arguments, where a runtime names them, and
- * by its file, where code has no function.
- */
-export function nameOf(place: Place): string {
-  const short = `${place.module}!${place.function}`;
-  if (place.stack.includes(short)) return short;
-  const holding = (text: string) => place.stack.findLast((name) => name.startsWith(`${place.module}!`) && name.includes(text));
-  return holding(place.function) ?? (place.file === null ? undefined : holding(place.file)) ?? short;
+/** Run time by cause. None where the recording has no thread time. */
+export interface Run {
+  readonly total_ns: Ns;
+  readonly causes: Readonly<Record<string, Ns>>;
+}
+
+/** What the rules found. */
+export interface Report {
+  readonly verdict: string;
+  readonly of: string;
+  readonly run: Run | null;
+  readonly recording: Facts['recording'];
+  readonly whole_ns: Ns;
+  readonly explained_share: number;
+  readonly findings: readonly Finding[];
+  readonly checks: readonly Check[];
+  readonly losses: readonly Loss[];
 }
 
 /** The group of a cause, which its bar's height shows as well as its colour. */

@@ -18,6 +18,8 @@ const FULL: State = {
   wait: [3, 12],
   idle: true,
   focus: 'app!f(int&)',
+  compare: 'after.culprit',
+  swap: true,
 };
 
 test('a state survives the address', () => {

@@ -8,7 +8,7 @@ import type { Ns, Tid } from './units';
 /** The version of the address. Raise it when an old link would mean something else. */
 export const VERSION = 1;
 
-export const VIEWS = ['overview', 'timeline', 'flame', 'functions', 'tree', 'butterfly'] as const;
+export const VIEWS = ['overview', 'timeline', 'flame', 'functions', 'tree', 'butterfly', 'compare'] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 export const SORTS = ['own', 'total', 'count', 'name'] as const;
@@ -38,6 +38,10 @@ export interface State {
   readonly idle: boolean;
   /** The function of the butterfly. */
   readonly focus: string | null;
+  /** The file name of the recording to compare with. */
+  readonly compare: string | null;
+  /** True when that recording is the one before. */
+  readonly swap: boolean;
 }
 
 export const START: State = {
@@ -54,10 +58,21 @@ export const START: State = {
   wait: null,
   idle: false,
   focus: null,
+  compare: null,
+  swap: false,
 };
 
 /** Short words for the address. */
-const TEXTS = { inc: 'include', exc: 'exclude', fold: 'fold', process: 'process', thread: 'thread' } as const;
+const TEXTS = {
+  inc: 'include',
+  exc: 'exclude',
+  group: 'group',
+  fold: 'fold',
+  own: 'own',
+  activity: 'activity',
+  process: 'process',
+  thread: 'thread',
+} as const;
 
 /** The state as the address' fragment, with its `#`. */
 export function encode(state: State): string {
@@ -82,6 +97,8 @@ export function encode(state: State): string {
   put('wait', state.wait?.map(Math.round).join('-') ?? null);
   put('idle', state.idle ? 1 : null);
   put('fn', state.focus);
+  put('with', state.compare);
+  put('swap', state.swap ? 1 : null);
   return `#${words.toString()}`;
 }
 
@@ -126,6 +143,8 @@ function read(words: URLSearchParams): State {
     wait: pair(words.get('wait')),
     idle: words.get('idle') === '1',
     focus: words.get('fn'),
+    compare: words.get('with'),
+    swap: words.get('swap') === '1',
   };
 }
 

@@ -1,10 +1,11 @@
 // The page: opens recordings, shows the view that the state names, and listens to keys.
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { NO_FILTER } from '../model/filter';
 import { START, VIEWS, type State, type ViewName } from '../model/state';
 import type { Store } from '../model/store';
+import { shown } from '../model/text';
 import { ButterflyView } from '../views/butterfly/view';
+import { CompareView } from '../views/compare/view';
 import { FlameView } from '../views/flame/view';
 import { FunctionsView } from '../views/functions/view';
 import { OverviewView } from '../views/overview/view';
@@ -16,7 +17,7 @@ import { Boundary } from './boundary';
 import { Filters } from './filters';
 import { Header, RunBar, Tabs, VIEW_TITLES } from './header';
 import { KeySheet, modified, typing } from './keys';
-import { download, offered, type Offered } from './library';
+import type { Library, Offered } from './library';
 import { ContextMenu } from './menu';
 import { OpenScreen } from './open';
 import { PageContext, useStore, type Menu, type Page, type Recording } from './page';
@@ -28,14 +29,15 @@ const SAID_MS = 4000;
 export interface AppProps {
   readonly store: Store;
   readonly engine: Engine;
+  readonly library: Library;
   /** What is wrong with the address that the page was opened with. */
   readonly problem: string | null;
 }
 
-export function App({ store, engine, problem }: AppProps) {
+export function App({ store, engine, library, problem }: AppProps) {
   const state = useStore(store);
   const { said, say } = useSaid();
-  const opening = useOpening(store, engine, state.recording);
+  const opening = useOpening(store, engine, library, state.recording);
   const [menu, setMenu] = useState<Menu | null>(null);
   const [keys, showKeys] = useState(false);
   const { recording } = opening;
@@ -44,21 +46,26 @@ export function App({ store, engine, problem }: AppProps) {
     if (problem !== null) say(problem);
   }, []);
   useEffect(() => onKeys(store, () => showKeys(true)), [store]);
-  useDrop(opening.openFile);
   useEffect(() => {
     document.title = recording ? `${recording.name} · Culprit` : 'Culprit';
   }, [recording]);
-  const page = useMemo<Page | null>(() => recording && { store, engine, recording, say, menu: setMenu }, [recording]);
+  const page = useMemo<Page | null>(() => recording && { store, engine, library, recording, say, menu: setMenu, other: { current: null }, drop: { current: null } }, [recording]);
+  useDrop((file) => (page?.drop.current ?? opening.openFile)(file));
   return (
     <>
       {page === null || opening.busy !== null ? (
-        <OpenScreen list={opening.list} wanted={opening.list?.some((one) => one.name === state.recording) ? null : state.recording} error={opening.error} busy={opening.busy} onFile={opening.openFile} onOffered={opening.openOffered} />
+        <OpenScreen title={library.title} list={opening.list} wanted={opening.list?.some((one) => one.name === state.recording) ? null : state.recording} error={opening.error} busy={opening.busy} onFile={opening.openFile} onOffered={opening.openOffered} />
       ) : (
         <PageContext.Provider value={page}>
           <a class="skip" href="#view" onClick={skip}>
             Skip to the view
           </a>
           <Header onClose={opening.close} onKeys={() => showKeys(true)} />
+          {library.note !== null && (
+            <p class="notice part-of" role="status">
+              {shown(library.note, 1000)}
+            </p>
+          )}
           <RunBar />
           <Filters state={state} />
           <Tabs state={state} />
@@ -93,6 +100,8 @@ function View({ state }: { state: State }) {
       return <TreeView state={state} />;
     case 'butterfly':
       return <ButterflyView state={state} />;
+    case 'compare':
+      return <CompareView state={state} />;
   }
 }
 
@@ -114,7 +123,7 @@ function useSaid() {
 }
 
 /** Opening: which recordings there are, which one is open, and what failed. */
-function useOpening(store: Store, engine: Engine, wanted: string | null) {
+function useOpening(store: Store, engine: Engine, library: Library, wanted: string | null) {
   const [list, setList] = useState<readonly Offered[] | null>(null);
   const [recording, setRecording] = useState<Recording | null>(null);
   const [busy, setBusy] = useState<string | null>(null);
@@ -125,12 +134,10 @@ function useOpening(store: Store, engine: Engine, wanted: string | null) {
     setBusy(`Opening ${name}…`);
     setError(null);
     try {
-      await engine.ask('open', { name, bytes: await read() });
-      setBusy(`Looking for findings in ${name}…`);
-      const report = await engine.ask('report', { filter: NO_FILTER });
+      const facts = await engine.ask('open', { name, bytes: await read() });
       // A link's state is kept for the file that it names; for another file it would mean nothing.
       if (store.get().recording !== name) store.set({ ...START, recording: name });
-      setRecording({ name, report });
+      setRecording({ name, facts });
     } catch (problem) {
       setRecording(null);
       setError(problem instanceof Error ? problem.message : String(problem));
@@ -138,8 +145,8 @@ function useOpening(store: Store, engine: Engine, wanted: string | null) {
     setBusy(null);
     working.current = false;
   };
-  const openOffered = (name: string) => void open(name, () => download(name));
-  useEffect(() => void offered().then(setList), []);
+  const openOffered = (name: string) => void open(name, () => library.read(name));
+  useEffect(() => void library.offered().then(setList), []);
   // The address names the recording, so back and forward lead from one to another.
   useEffect(() => {
     if (working.current || recording?.name === wanted) return;
@@ -199,7 +206,7 @@ function onKeys(store: Store, showKeys: () => void): () => void {
 }
 
 /** Views with a search field. It comes with the first answer. */
-const SEARCHED: readonly ViewName[] = ['flame', 'functions', 'tree'];
+const SEARCHED: readonly ViewName[] = ['flame', 'functions', 'tree', 'compare'];
 
 /** To the search field; from views without one, to the functions first. */
 function toSearch(store: Store): void {

@@ -1,10 +1,10 @@
 // The filter that all views share: its metric, its parts as chips, undo and redo.
 
 import { useState } from 'preact/hooks';
-import { chips, type PatternField } from '../model/filter';
+import { chips, presetOf, withPreset, type PatternField } from '../model/filter';
 import { withEntry } from '../model/patterns';
 import type { State } from '../model/state';
-import { usePage } from './page';
+import { useAnswer, usePage } from './page';
 
 /** Metrics that are no cause. The engine refuses those that a recording lacks, and says so. */
 const METRICS = ['run', 'wall', 'cpu', 'blocked', 'runnable', 'waits', 'faults', 'samples'];
@@ -12,7 +12,7 @@ const METRICS = ['run', 'wall', 'cpu', 'blocked', 'runnable', 'waits', 'faults',
 export function Filters({ state }: { state: State }) {
   const { store, recording } = usePage();
   const parts = chips(state.filter);
-  const metrics = [...METRICS, ...recording.report.causes.map((cause) => cause.word)];
+  const metrics = [...METRICS, ...recording.facts.causes.map((cause) => cause.word)];
   const known = [...new Set(metrics)];
   return (
     <section class="filters" aria-label="Filter">
@@ -31,6 +31,7 @@ export function Filters({ state }: { state: State }) {
           ))}
         </select>
       </label>
+      <PresetChoice state={state} />
       <ul class="chips" aria-label="Active filters">
         {parts.map((chip) => (
           <li key={chip.key} class="chip">
@@ -54,7 +55,35 @@ export function Filters({ state }: { state: State }) {
   );
 }
 
-const FIELDS: readonly PatternField[] = ['include', 'exclude', 'fold', 'thread', 'process'];
+const FIELDS: readonly PatternField[] = ['include', 'exclude', 'group', 'fold', 'thread', 'process'];
+
+/** The presets that everybody has: groups and folds with a name. */
+function PresetChoice({ state }: { state: State }) {
+  const { engine, store } = usePage();
+  const { own } = state.filter;
+  const presets = useAnswer(engine, 'presets', { own }).value ?? [];
+  const chosen = presetOf(state.filter, presets);
+  return (
+    <label class="metric">
+      preset{' '}
+      <select
+        value={chosen?.name ?? ''}
+        title={chosen?.meaning ?? 'Groups and folds with a name'}
+        onChange={(event) => {
+          const { value } = event.currentTarget;
+          store.set({ zoom: null, filter: withPreset(state.filter, presets.find((one) => one.name === value)) });
+        }}
+      >
+        <option value="">none</option>
+        {presets.map((one) => (
+          <option key={one.name} value={one.name} title={one.meaning}>
+            {one.name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
 
 /** A pattern that is typed, in the language of the command line's options. */
 function AddFilter({ state }: { state: State }) {

@@ -14,6 +14,7 @@ export const VIEW_TITLES: Record<ViewName, string> = {
   functions: 'Functions',
   tree: 'Tree',
   butterfly: 'Callers and callees',
+  compare: 'Compare',
 };
 
 interface HeaderProps {
@@ -23,7 +24,7 @@ interface HeaderProps {
 
 export function Header({ onClose, onKeys }: HeaderProps) {
   const { recording } = usePage();
-  const facts = recording.report.recording;
+  const facts = recording.facts.recording;
   return (
     <header class="head">
       <span class="brand">Culprit</span>
@@ -50,9 +51,9 @@ export function Header({ onClose, onKeys }: HeaderProps) {
 /** The whole run by cause, the same in every view. */
 export function RunBar() {
   const { recording, store } = usePage();
-  const parts = causeParts(recording.report);
+  const parts = causeParts(recording.facts.run);
   if (parts.length === 0) return null;
-  const colour = new Map(recording.report.causes.map((cause) => [cause.word, cause.colour]));
+  const colour = new Map(recording.facts.causes.map((cause) => [cause.word, cause.colour]));
   const choose = (word: string) => {
     store.set({ view: 'flame', zoom: null, filter: { ...store.get().filter, metric: word } });
   };
@@ -65,7 +66,7 @@ export function RunBar() {
             type="button"
             class="bar-part"
             style={{ flexGrow: part.share, background: colour.get(part.word) ?? '' }}
-            title={`${part.word}: ${time(part.value)} of ${time(recording.report.run?.total_ns ?? 0)} run time (${percent(part.share)})`}
+            title={`${part.word}: ${time(part.value)} of ${time(recording.facts.run?.total_ns ?? 0)} run time (${percent(part.share)})`}
             aria-label={`${part.word} ${percent(part.share)}, ${time(part.value)}. Show it in the flame graph`}
             onClick={() => choose(part.word)}
           >

@@ -6,12 +6,17 @@ import { decode } from '../model/state';
 import { createStore } from '../model/store';
 import { createEngine, type Port } from '../worker/client';
 import { App } from './app';
+import { inside, insideWorker } from './inside';
+import { insideLibrary, serverLibrary } from './library';
 import { restoreTheme } from './theme';
 
 restoreTheme();
+const carried = inside();
 const { state, problem } = decode(location.hash);
-const store = createStore(state);
-const worker = new Worker(new URL('../worker/worker.ts', import.meta.url), { type: 'module' });
-const engine = createEngine(worker as Port);
+const store = createStore(carried !== null && state.recording === null ? carried.state : state);
+const worker =
+  carried === null ? (new Worker(new URL('../worker/worker.ts', import.meta.url), { type: 'module' }) as Port) : await insideWorker();
+const engine = createEngine(worker);
+const library = carried === null ? serverLibrary : insideLibrary(carried);
 const root = document.getElementById('app');
-if (root !== null) render(<App store={store} engine={engine} problem={problem} />, root);
+if (root !== null) render(<App store={store} engine={engine} library={library} problem={problem} />, root);

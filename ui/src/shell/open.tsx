@@ -7,6 +7,8 @@ import type { Offered } from './library';
 import { ThemeSwitch } from './theme';
 
 export interface OpenProps {
+  /** What the list is of. */
+  readonly title: string;
   /** The server's recordings; null without a server. */
   readonly list: readonly Offered[] | null;
   /** The recording that a link names, but which is not here. */
@@ -57,7 +59,7 @@ export function OpenScreen(props: OpenProps) {
           Make one with <code>culprit record -o run.culprit -- PROGRAM</code>
         </p>
       </section>
-      {list !== null && <OfferedList list={list} onOffered={props.onOffered} />}
+      {list !== null && <OfferedList title={props.title} list={list} onOffered={props.onOffered} />}
     </main>
   );
 }
@@ -76,10 +78,10 @@ function ErrorText({ text }: { text: string }) {
   );
 }
 
-function OfferedList({ list, onOffered }: { list: readonly Offered[]; onOffered(name: string): void }) {
+function OfferedList({ title, list, onOffered }: { title: string; list: readonly Offered[]; onOffered(name: string): void }) {
   return (
     <section class="card">
-      <h2>Recordings of the server</h2>
+      <h2>{title}</h2>
       {list.length === 0 && <p class="soft">The folder has no recordings.</p>}
       <ul class="offered">
         {list.map((one) => (
@@ -88,7 +90,7 @@ function OfferedList({ list, onOffered }: { list: readonly Offered[]; onOffered(
               {shown(one.name, 120)}
             </button>{' '}
             <span class="soft">
-              {bytes(one.bytes)}, {new Date(one.modified_ms).toLocaleString('en-GB')}
+              {bytes(one.bytes)}{one.modified_ms > 0 ? `, ${new Date(one.modified_ms).toLocaleString('en-GB')}` : ''}
             </span>
           </li>
         ))}

@@ -2,23 +2,29 @@
 
 import { createContext } from 'preact';
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { Report } from '../model/report';
+import type { Facts } from '../model/report';
 import type { State } from '../model/state';
 import type { Store } from '../model/store';
+import type { Library } from './library';
 import { Superseded, type Engine } from '../worker/client';
 import type { Args, Ask, Gives } from '../worker/protocol';
 
 export interface Recording {
   readonly name: string;
-  readonly report: Report;
+  readonly facts: Facts;
 }
 
 export interface Page {
   readonly store: Store;
   readonly engine: Engine;
+  readonly library: Library;
   readonly recording: Recording;
   /** Says something to everyone: shown for a while, and read out. */
   say(text: string): void;
+  /** The second recording that the engine holds. */
+  readonly other: { current: string | null };
+  /** Who takes a file that is dropped; none when it is opened in place of this one. */
+  readonly drop: { current: ((file: File) => void) | null };
   /** Opens a menu at a place of the window. */
   menu(menu: Menu): void;
 }

@@ -2,8 +2,9 @@
 // over and not copied. Each question about a view carries its filter, so that no answer can belong
 // to another filter than the one that was meant.
 
-import type { Filter } from '../model/filter';
-import type { Report } from '../model/report';
+import type { Filter, Preset } from '../model/filter';
+import type { Compared, DiffTree, FindingChange } from '../model/compare';
+import type { Facts, Report } from '../model/report';
 import type { Tree } from '../model/calltree';
 import type { CauseId, NameId, Ns, Tid } from '../model/units';
 
@@ -92,9 +93,19 @@ export interface Answer<Columns> {
   readonly columns: Columns;
 }
 
+/** Two recordings under a filter: the open one, and the other one, which may come first. */
+export interface Comparison {
+  readonly compared: Compared;
+  readonly tree: DiffTree;
+}
+
 /** Each question: what it takes and what it gives. */
 export interface Questions {
-  open: { args: { name: string; bytes: Uint8Array }; gives: null };
+  open: { args: { name: string; bytes: Uint8Array }; gives: Facts };
+  openOther: { args: { name: string; bytes: Uint8Array }; gives: null };
+  compare: { args: { filter: Filter; other: string; first: boolean }; gives: Comparison };
+  compareFindings: { args: { other: string; first: boolean }; gives: readonly FindingChange[] };
+  presets: { args: { own: string }; gives: readonly Preset[] };
   report: { args: { filter: Filter }; gives: Report };
   functions: { args: { filter: Filter }; gives: Answer<Functions> };
   tree: { args: { filter: Filter }; gives: Answer<Tree> };

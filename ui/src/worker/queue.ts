@@ -14,13 +14,13 @@ export interface Queue<Q extends Waiting> {
 }
 
 /** Opening a recording is never dropped: the questions behind it are about it. */
-const KEPT = 'open';
+const KEPT = ['open', 'openOther'];
 
 export function createQueue<Q extends Waiting>(): Queue<Q> {
   let waiting: Q[] = [];
   return {
     add(question) {
-      const old = (one: Q) => one.ask === question.ask && one.ask !== KEPT;
+      const old = (one: Q) => one.ask === question.ask && !KEPT.includes(one.ask);
       const dropped = waiting.filter(old);
       waiting = [...waiting.filter((one) => !old(one)), question];
       return dropped;

@@ -2,13 +2,13 @@
 // the filter that is set, and copies columns out of the engine's memory once.
 
 import { Session } from 'culprit-wasm';
-import { wire, type Filter } from '../model/filter';
-import type { Report } from '../model/report';
-import { lastBefore } from '../model/intervals';
+import { wire, type Filter, type Preset } from '../model/filter';
+import type { Compared, FindingChange } from '../model/compare';
+import type { Facts, Report } from '../model/report';
 import { findName, type Answer, type Args, type Ask, type Filtered, type Gives, type Interval, type Question, type Thread, type Waker } from './protocol';
 
 /** The document's version that this page reads. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 let session: Session | null = null;
 
@@ -20,6 +20,9 @@ interface Set {
   threads: readonly Thread[] | null;
 }
 let set: Set | null = null;
+
+/** The last report, and the filter that it is of: finding takes longer than all else. */
+let reported: { readonly wire: string; readonly report: Report } | null = null;
 
 type Answers = { [A in Ask]: (args: Args<A>) => Gives<A> };
 
@@ -34,6 +37,16 @@ const ANSWERS: Answers = {
     const open = use(filter);
     return { have: [from, to], lanes: open.lanes(from, to, pixels, busyOnly), threads: threadsOf(open) };
   },
+  presets: ({ own }) => JSON.parse(current().presets(own)) as Preset[],
+  openOther({ name, bytes }) {
+    current().open_other(name, bytes);
+    return null;
+  },
+  compare({ filter, first }) {
+    const open = use(filter);
+    return { compared: JSON.parse(open.compare(first)) as Compared, tree: open.compared_tree() };
+  },
+  compareFindings: ({ first }) => JSON.parse(current().compare_findings(first)) as FindingChange[],
   interval({ filter, tid, time }) {
     const open = use(filter);
     return interval(open, threadsOf(open), tid, time);
@@ -50,17 +63,30 @@ function open({ name, bytes }: Args<'open'>): Gives<'open'> {
   const old = session;
   session = null;
   set = null;
+  reported = null;
   try {
     old?.free();
   } catch {
     // An engine that stopped within a question cannot be freed. The next recording is opened anyway.
   }
   session = new Session(name, bytes);
-  return null;
+  return checked(JSON.parse(session.facts()) as Facts & Format);
 }
 
 function report({ filter }: Args<'report'>): Report {
-  const found = JSON.parse(use(filter).overview()) as Report & { format: number };
+  const wanted = wire(filter);
+  if (reported?.wire !== wanted) {
+    reported = null;
+    reported = { wire: wanted, report: checked(JSON.parse(use(filter).overview()) as Report & Format) };
+  }
+  return reported.report;
+}
+
+interface Format {
+  readonly format: number;
+}
+
+function checked<Document extends Format>(found: Document): Document {
   if (found.format !== FORMAT) {
     throw new Error(`the page reads format ${FORMAT} of the engine's answers, the engine gives ${found.format}: reload the page`);
   }
@@ -101,23 +127,19 @@ function threadsOf(open: Session): readonly Thread[] {
 
 /** The engine's interval, whose waker has a place in the list of threads instead of a number. */
 type EngineInterval = Omit<Interval, 'waker'> & {
-  readonly waker: (Omit<Waker, 'tid' | 'at'> & { readonly thread: number | null }) | null;
+  readonly waker: (Omit<Waker, 'tid'> & { readonly thread: number | null }) | null;
 };
-
-const intervalAt = (open: Session, row: number, time: number) => JSON.parse(open.at(row, time)) as EngineInterval | null;
 
 /** A thread's interval at a time. A number may have been given to several threads, one after another. */
 function interval(open: Session, threads: readonly Thread[], tid: number, time: number): Interval | null {
   for (const [row, one] of threads.entries()) {
     if (one.tid !== tid) continue;
-    const found = intervalAt(open, row, time);
+    const found = JSON.parse(open.at(row, time)) as EngineInterval | null;
     if (found === null) continue;
     const { waker, ...rest } = found;
     if (waker === null) return { ...rest, waker };
-    const { thread, name, stack } = waker;
-    const last = Math.max(found.to - 1, 0);
-    const at = thread === null ? last : lastBefore((time) => intervalAt(open, thread, time), last);
-    return { ...rest, waker: { tid: threads[thread ?? -1]?.tid ?? null, at, name, stack } };
+    const { thread, ...who } = waker;
+    return { ...rest, waker: { ...who, tid: threads[thread ?? -1]?.tid ?? null } };
   }
   return null;
 }

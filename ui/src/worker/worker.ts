@@ -1,14 +1,24 @@
 // The worker: one engine with one recording. Questions are answered one at a time; between two of
 // them the messages that came meanwhile are read, so that superseded questions cost nothing.
 
-import init from 'culprit-wasm';
+import init, { prepare } from 'culprit-wasm';
 import { createQueue } from './queue';
 import { answer } from './session';
 import type { Question, Reply } from './protocol';
 
 const scope = self as unknown as DedicatedWorkerGlobalScope;
 const queue = createQueue<Question>();
-const ready = init();
+/** The engine's bytes, where a page in one file hands them over; else they are beside this worker. */
+interface Given {
+  readonly engine: ArrayBuffer;
+}
+let give: (engine: ArrayBuffer) => void = () => {};
+const given = new Promise<ArrayBuffer>((resolve) => (give = resolve));
+const loaded = scope.location.protocol === 'blob:' ? given.then((engine) => init({ module_or_path: engine })) : init();
+// While a person chooses a file.
+const ready = loaded.then(prepare);
+// Whoever asks a question is told why there is no engine.
+ready.catch(() => {});
 const turn = new MessageChannel();
 let working = false;
 
@@ -43,7 +53,8 @@ async function work(): Promise<void> {
 
 turn.port1.onmessage = () => void work();
 
-scope.addEventListener('message', ({ data }: MessageEvent<Question>) => {
+scope.addEventListener('message', ({ data }: MessageEvent<Question | Given>) => {
+  if ('engine' in data) return give(data.engine);
   for (const old of queue.add(data)) reply({ id: old.id, superseded: true });
   if (working) return;
   working = true;

@@ -8,6 +8,7 @@ use culprit_report::{View, svg, views};
 
 use crate::args::FlameArgs;
 use crate::failure::{Failure, Outcome};
+use crate::html::RecordingPage;
 use crate::output::Output;
 use crate::{files, load};
 
@@ -34,7 +35,12 @@ pub(crate) fn run(args: &FlameArgs, output: &mut Output) -> Result<Outcome, Fail
         }
         Some(Picture::Html(path)) => {
             let digest = load::digest(view.recording, &view.filter, false)?;
-            super::report::write_page(&digest, path)?;
+            let of = RecordingPage {
+                path: &args.recording.recording,
+                view: "flame",
+                filter: &view.filter,
+            };
+            files::write_whole(path, of.html(&digest)?.as_bytes())?;
             output.say(&format!("wrote {}", path.display()));
         }
         None if output.wants_json() => {

@@ -5,14 +5,13 @@ use std::path::Path;
 use culprit_model::KeptConfiguration;
 use culprit_report::json::ReportDocument;
 use culprit_report::text::{ThreadList, report_text};
-use culprit_report::{Digest, html};
 
 use super::fail_on::{FailOn, outcome};
 use crate::args::{FindingsArgs, ReportArgs};
 use crate::failure::{Context as _, Failure, Outcome};
-use crate::html::kept_section;
+use crate::html::RecordingPage;
 use crate::json::KeptJson;
-use crate::output::{Output, percent};
+use crate::output::Output;
 use crate::running::{kept_by, read_snapshot};
 use crate::text::configuration_text;
 use crate::{files, load};
@@ -39,7 +38,8 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Outcome, Fai
         load::explain_if_empty(&tree, &filter, &filter, output)?;
     }
     if let Some(page) = &args.output {
-        write_page(&digest, page)?;
+        let html = RecordingPage { path, view: "overview", filter: &filter }.html(&digest)?;
+        files::write_whole(page, html.as_bytes())?;
         output.say(&format!("wrote {}", page.display()));
     }
     if output.wants_json() {
@@ -59,43 +59,4 @@ fn snapshot_of(path: &Path) -> Result<KeptConfiguration, Failure> {
     let text = read_snapshot(path, None)?.without_key().to_text();
     let what = || format!("cannot use `--config {}`", path.display());
     text.map(KeptConfiguration::Snapshot).or_bad_input(what)
-}
-
-/// Writes a recording's page.
-///
-/// # Errors
-/// When the file cannot be written.
-pub(crate) fn write_page(digest: &Digest, path: &Path) -> Result<(), Failure> {
-    let meta = &digest.recording.meta;
-    let views = vec![(meta.place.clone(), digest)];
-    let page = html::Page {
-        verdict: digest.verdict(),
-        because: None,
-        what: digest.what(),
-        facts: vec![
-            ("wall time", meta.wall.to_string()),
-            ("threads", digest.threads.len().to_string()),
-            ("place", meta.place.clone()),
-            ("kernel", meta.kernel.clone()),
-            ("CPUs", meta.cpus.to_string()),
-            (
-                "exit code",
-                meta.exit_code.map_or_else(|| "none".to_owned(), |code| code.to_string()),
-            ),
-            ("access level", meta.rung.to_string()),
-        ],
-        comparison: None,
-        findings: &digest.report.findings,
-        findings_lead: format!(
-            "Wall time of the threads that the measured work waited for. Each interval is counted \
-             once. Together the findings explain {} of {}.",
-            percent(digest.report.explained_share),
-            digest.report.whole
-        ),
-        configuration: kept_section(&views),
-        views,
-        first: 0,
-    };
-    let html = html::render(&page).or_refused(|| "cannot create the HTML page".to_owned())?;
-    files::write_whole(path, html.as_bytes())
 }

@@ -79,7 +79,8 @@ fn views(lab: &Lab, function: &str) -> String {
     text
 }
 
-/// Flame graph and page with its timeline: each is whole; how large they are is stored.
+/// Flame graph and page: each is whole. How large the flame graph is is stored; a page is as large as its
+/// program.
 fn pictures(lab: &Lab) -> String {
     let mut text = String::new();
     for (arguments, file, ends) in [
@@ -89,7 +90,9 @@ fn pictures(lab: &Lab) -> String {
         show(lab, arguments);
         let picture = std::fs::read_to_string(lab.path(file)).expect("a picture");
         assert!(picture.trim_end().ends_with(ends), "{file} is not whole");
-        let _ = writeln!(text, "$ culprit {}\n{} bytes\n", arguments.join(" "), picture.len());
+        if ends == "</svg>" {
+            let _ = writeln!(text, "$ culprit {}\n{} bytes\n", arguments.join(" "), picture.len());
+        }
     }
     text
 }

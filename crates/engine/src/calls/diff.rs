@@ -112,6 +112,12 @@ impl Diff {
         &self.nodes
     }
 
+    /// The names of both sides.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
     /// The name of a node.
     #[must_use]
     pub fn name(&self, node: &DiffNode) -> &Text {
@@ -378,11 +384,10 @@ pub struct DiffBox {
 }
 
 impl Diff {
-    /// The flame graph of both sides: a box is as wide as the larger of the two values that ended
-    /// there, with the boxes of its callees, so that what vanished stays visible. Boxes narrower
-    /// than `narrowest` are left out.
+    /// How wide each node is in a picture of both sides: the larger of the two values that ended there, with
+    /// the widths of its callees, so that what vanished stays visible. One entry a node.
     #[must_use]
-    pub fn flame(&self, narrowest: f64) -> Vec<DiffBox> {
+    pub fn widths(&self) -> Vec<f64> {
         let own = |node: &DiffNode| self.before(node.before.own).max(self.after(node.after.own));
         let mut widths: Vec<f64> = self.nodes.iter().map(own).collect();
         for at in (1..self.nodes.len()).rev() {
@@ -391,6 +396,14 @@ impl Diff {
                 widths[above.index()] += width;
             }
         }
+        widths
+    }
+
+    /// The flame graph of both sides: boxes as wide as [`Diff::widths`] says. Boxes narrower than
+    /// `narrowest` are left out.
+    #[must_use]
+    pub fn flame(&self, narrowest: f64) -> Vec<DiffBox> {
+        let widths = self.widths();
         let whole = widths.first().copied().unwrap_or(0.0);
         if whole <= 0.0 {
             return Vec::new();

@@ -13,7 +13,9 @@ use culprit_model::{Cause, Interval, Nanos, Recording, ThreadId, Time};
 
 use super::callers::{Callers, callers};
 use super::lives::Lives;
-use super::path::{CriticalPath, PathWait, Row, Segment, critical_path, selected_path};
+use super::path::{
+    CommandPath, CriticalPath, PathWait, Row, Segment, critical_path, selected_path,
+};
 use crate::causes::Causes;
 
 /// A thread is idle when nothing of it counts and it ran less than this share of its life.
@@ -78,10 +80,17 @@ impl Relevance {
     /// thread's rows for each wait that is followed.
     #[must_use]
     pub fn of(recording: &Recording) -> Self {
+        Self::on_path(recording, None)
+    }
+
+    /// As [`Relevance::of`], where the command's path may be known.
+    #[must_use]
+    pub fn on_path(recording: &Recording, known: Option<&CommandPath>) -> Self {
         let lives = Lives::of(recording);
         match Scope::of_lives(recording, &lives) {
             scope @ Scope::Command { thread, from, to } => {
-                let path = critical_path(recording, &lives, thread, (from, to));
+                let path = CommandPath::path(known, recording, &lives, (thread, (from, to)));
+                let path = path.into_owned();
                 Self::charge(recording, &lives, scope, to.since(from), path)
             }
             Scope::Service => Self::of_service(recording, &lives),

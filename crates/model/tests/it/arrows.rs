@@ -21,7 +21,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("audit", &["model", "recording", "query"]),
     ("report", &["model", "engine", "findings", "probe"]),
     ("wasm", &["model", "engine", "recording", "findings", "report"]),
-    ("server", &["model", "recording"]),
+    ("page", &["report"]),
+    ("server", &["model", "page", "recording"]),
     ("data", &["model", "engine", "recording", "query", "audit", "report"]),
     (
         "culprit",
@@ -37,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "record",
             "exchange",
             "report",
+            "page",
             "server",
         ],
     ),

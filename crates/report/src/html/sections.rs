@@ -3,10 +3,11 @@
 use culprit_model::{Cause, Label as _, Nanos};
 
 use super::{Markup, table};
-use crate::digest::{Digest, ThreadTime};
+use crate::digest::Digest;
 use crate::layout::shares;
 use crate::palette::{cause_color, group_of};
 use crate::runtimes::SeenRuntime;
+use crate::thread_time::ThreadTime;
 use crate::units::percent;
 use crate::views::Kind;
 

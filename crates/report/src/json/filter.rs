@@ -1,5 +1,6 @@
 //! A filter as other programs give it: the fields of [`Filter`], each with its default.
 
+use culprit_engine::calls::Preset;
 use culprit_model::{Drill, Filter, Metric, Root, Time, UnknownLabel};
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,23 @@ pub struct FilterJson {
     drill: Option<DrillJson>,
     flat: bool,
     limit: Option<usize>,
+}
+
+/// A named choice of groups and folds.
+#[derive(Debug, Serialize)]
+pub struct PresetJson {
+    name: String,
+    meaning: String,
+    group: String,
+    fold: String,
+    fold_pct: Option<f64>,
+}
+
+impl From<Preset> for PresetJson {
+    fn from(preset: Preset) -> Self {
+        let Preset { name, meaning, group, fold, fold_pct } = preset;
+        Self { name, meaning, group, fold, fold_pct }
+    }
 }
 
 /// Which node a view is narrowed to, and to which of its samples.
@@ -69,6 +87,35 @@ impl TryFrom<FilterJson> for Filter {
     }
 }
 
+impl From<&Filter> for FilterJson {
+    fn from(filter: &Filter) -> Self {
+        Self {
+            metric: Some(filter.metric.to_string()),
+            from: filter.from.map(|time| time.0),
+            to: filter.to.map(|time| time.0),
+            process: filter.process.clone(),
+            thread: filter.thread.clone(),
+            activity: filter.activity.clone(),
+            root: Some(filter.root.to_string()),
+            group: filter.group.clone(),
+            fold: filter.fold.clone(),
+            fold_pct: filter.fold_pct,
+            include: filter.include.clone(),
+            exclude: filter.exclude.clone(),
+            presets: filter.presets.clone(),
+            own: filter.own.clone(),
+            erase_ids: filter.erase_ids,
+            drill: match &filter.drill {
+                Drill::No => None,
+                Drill::Through(name) => Some(DrillJson::Through(name.clone())),
+                Drill::At(name) => Some(DrillJson::At(name.clone())),
+            },
+            flat: filter.flat,
+            limit: filter.limit,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,7 +140,8 @@ mod tests {
             root: Root::Activities,
             ..Filter::default()
         };
-        assert_eq!(filter(given), Ok(wanted));
+        assert_eq!(filter(given), Ok(wanted.clone()));
+        assert_eq!(Filter::try_from(FilterJson::from(&wanted)), Ok(wanted));
     }
 
     #[test]

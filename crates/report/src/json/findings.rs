@@ -53,6 +53,9 @@ struct WhereJson {
     thread: String,
     function: String,
     module: String,
+    /// Tables of older versions lack it.
+    #[serde(default)]
+    name: String,
     file: Option<String>,
     line: Option<u32>,
     stack: Vec<String>,
@@ -155,6 +158,7 @@ impl WhereJson {
             thread: self.thread.into(),
             function: self.function.into(),
             module: self.module.into(),
+            name: self.name.into(),
             file: self.file.map(Into::into),
             line: self.line,
             stack: self.stack.into_iter().map(Into::into).collect(),
@@ -176,6 +180,7 @@ impl From<&Where> for WhereJson {
             thread: at.thread.to_string(),
             function: at.function.to_string(),
             module: at.module.to_string(),
+            name: at.name.to_string(),
             file: at.file.as_ref().map(ToString::to_string),
             line: at.line,
             stack: at.stack.iter().map(ToString::to_string).collect(),

@@ -5,11 +5,13 @@
 //! ns from the recording's start. A change here is a breaking change and raises [`SCHEMA`].
 
 mod activities;
+mod compare;
 mod diff;
 mod filter;
 mod findings;
 mod fleet;
 mod missing;
+mod page;
 mod path;
 mod phases;
 mod report;
@@ -19,16 +21,18 @@ mod views;
 mod wakers;
 
 pub use activities::ActivitiesDocument;
+pub use compare::{CompareDocument, FindingChangeJson};
 pub use diff::DiffDocument;
-pub use filter::FilterJson;
+pub use filter::{FilterJson, PresetJson};
 pub use findings::{Document as FindingsDocument, FindingJson, finding_document};
 pub use fleet::FleetFindingsDocument;
 pub use missing::{LeftOutJson, MissingJson, OfRecording, OfView};
+pub use page::{FactsDocument, OverviewDocument};
 pub use path::PathDocument;
 pub use phases::PhasesDocument;
 pub use report::ReportDocument;
 pub use source::SourceDocument;
-pub use timeline::{IntervalDocument, LaneJson, OverviewDocument};
+pub use timeline::{IntervalDocument, LaneJson};
 pub use views::{ButterflyDocument, TopDocument, TreeDocument};
 pub use wakers::WakersDocument;
 

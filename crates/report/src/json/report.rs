@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use culprit_engine::losses::LossLine;
 use culprit_model::{Cause, Nanos};
 use serde::Serialize;
 
 use super::findings::{FindingJson, RecordingJson};
 use super::{MissingJson, SCHEMA};
-use crate::digest::{Digest, ThreadTime};
+use crate::digest::{Check, Digest};
 use crate::runtimes::SeenRuntime;
+use crate::thread_time::ThreadTime;
 
 /// Everything that a report says.
 #[derive(Debug, Serialize)]
@@ -51,13 +53,13 @@ impl From<SeenRuntime> for RuntimeJson {
 
 /// How the run's time passed.
 #[derive(Debug, Serialize)]
-struct RunJson {
+pub(super) struct RunJson {
     total_ns: u64,
     causes: BTreeMap<String, u64>,
 }
 
 impl RunJson {
-    fn new(parts: &[(Cause, Nanos)], whole: Nanos) -> Self {
+    pub(super) fn new(parts: &[(Cause, Nanos)], whole: Nanos) -> Self {
         Self { total_ns: whole.0, causes: causes(parts) }
     }
 }
@@ -78,7 +80,7 @@ struct ThreadJson {
 }
 
 #[derive(Debug, Serialize)]
-struct CheckJson {
+pub(super) struct CheckJson {
     what: &'static str,
     measured_ns: u64,
     expected_ns: u64,
@@ -86,12 +88,35 @@ struct CheckJson {
 }
 
 #[derive(Debug, Serialize)]
-struct LossJson {
+pub(super) struct LossJson {
     id: String,
     severity: String,
     count: u64,
     detail: String,
     advice: String,
+}
+
+impl From<Check> for CheckJson {
+    fn from(check: Check) -> Self {
+        Self {
+            what: check.what,
+            measured_ns: check.ours.0,
+            expected_ns: check.theirs.0,
+            fine: check.fine,
+        }
+    }
+}
+
+impl From<&LossLine> for LossJson {
+    fn from(line: &LossLine) -> Self {
+        Self {
+            id: line.id.clone(),
+            severity: line.severity.to_string(),
+            count: line.count,
+            detail: line.detail.clone(),
+            advice: line.advice.clone(),
+        }
+    }
 }
 
 impl<C: Serialize> ReportDocument<C> {
@@ -108,27 +133,8 @@ impl<C: Serialize> ReportDocument<C> {
             explained_share: digest.report.explained_share,
             findings: digest.report.findings.iter().map(FindingJson::from).collect(),
             threads: digest.threads.iter().map(|thread| thread_json(digest, thread)).collect(),
-            checks: digest
-                .checks()
-                .into_iter()
-                .map(|check| CheckJson {
-                    what: check.what,
-                    measured_ns: check.ours.0,
-                    expected_ns: check.theirs.0,
-                    fine: check.fine,
-                })
-                .collect(),
-            losses: digest
-                .losses
-                .iter()
-                .map(|line| LossJson {
-                    id: line.id.clone(),
-                    severity: line.severity.to_string(),
-                    count: line.count,
-                    detail: line.detail.clone(),
-                    advice: line.advice.clone(),
-                })
-                .collect(),
+            checks: digest.checks().into_iter().map(Into::into).collect(),
+            losses: digest.losses.iter().map(Into::into).collect(),
             missing: MissingJson::of(&digest.losses),
             runtimes: SeenRuntime::all(&digest.recording).into_iter().map(Into::into).collect(),
             configuration,

@@ -1,47 +1,10 @@
-//! What a page shows of a recording besides its columns: causes with their colours, threads, intervals.
+//! The threads of a timeline and their intervals, for a page.
 
 use culprit_engine::lanes::Lanes;
-use culprit_model::{Cause, FrameId, Label as _, Recording, StackId, ThreadId};
+use culprit_model::{FrameId, Label as _, Recording, StackId, ThreadId, Time};
 use serde::Serialize;
 
-use super::ReportDocument;
-use crate::digest::ThreadTime;
-use crate::palette::{cause_color, group_of};
-
-/// The version of what a page asks the engine and gets.
-const FORMAT: u32 = 1;
-
-/// A report, and the causes as columns number them.
-#[derive(Debug, Serialize)]
-pub struct OverviewDocument<C> {
-    #[serde(flatten)]
-    report: ReportDocument<C>,
-    format: u32,
-    causes: Vec<CauseJson>,
-}
-
-/// One cause.
-#[derive(Debug, Serialize)]
-struct CauseJson {
-    id: u8,
-    word: &'static str,
-    state: &'static str,
-    colour: &'static str,
-}
-
-impl<C> OverviewDocument<C> {
-    /// The report with all causes.
-    #[must_use]
-    pub fn new(report: ReportDocument<C>) -> Self {
-        let cause = |cause: &Cause| CauseJson {
-            id: cause.code(),
-            word: cause.word(),
-            state: group_of(*cause),
-            colour: cause_color(*cause).hex,
-        };
-        Self { report, format: FORMAT, causes: Cause::ALL.iter().map(cause).collect() }
-    }
-}
+use crate::thread_time::ThreadTime;
 
 /// One lane of a timeline.
 #[derive(Debug, Serialize)]
@@ -98,6 +61,8 @@ pub struct IntervalDocument {
 struct WakerJson {
     /// Its lane; null where that is not shown.
     thread: Option<usize>,
+    /// The last time before the wait's end at which it lived: a thread may end a wait by its own end.
+    at: u64,
     name: String,
     /// Names, the leaf first; null where wakeups have no stacks.
     stack: Option<Vec<String>>,
@@ -114,14 +79,17 @@ impl IntervalDocument {
         let names = |stack: StackId| -> Vec<String> {
             recording.stack(stack).map(|frame: FrameId| recording.frame_name(frame)).collect()
         };
+        let end = interval.start + interval.duration;
+        let last = Time(end.0.saturating_sub(1));
         let waker = |thread: ThreadId| WakerJson {
             thread: threads.iter().position(|time| time.id == thread),
+            at: lanes.last_alive(thread, last).unwrap_or(last).0,
             name: recording.thread_name(thread),
             stack: interval.waker_stack.map(names),
         };
         Self {
             from: interval.start.0,
-            to: (interval.start + interval.duration).0,
+            to: end.0,
             cause: lanes.cause(row).code(),
             stack: interval.stack.map(names).unwrap_or_default(),
             waker: interval.waker.map(waker),
@@ -135,23 +103,7 @@ mod tests {
     use super::*;
     use crate::digest::digest_of;
     use crate::filters::run_filter;
-    use crate::testing;
-    use culprit_model::{Time, notation};
-
-    #[test]
-    fn an_overview_is_the_report_with_the_causes() {
-        let digest = digest_of(testing::recording(), &run_filter());
-        let report = || ReportDocument::<()>::new(&digest, None);
-        let mut with = serde_json::to_value(OverviewDocument::new(report())).unwrap();
-        let fields = with.as_object_mut().unwrap();
-        let causes = fields.remove("causes").unwrap();
-        assert_eq!(fields.remove("format"), Some(1.into()));
-        assert_eq!(with, serde_json::to_value(report()).unwrap());
-        assert_eq!(causes.as_array().unwrap().len(), Cause::ALL.len());
-        assert_eq!(causes[8]["word"], "blocked.lock");
-        assert_eq!((&causes[8]["state"], &causes[8]["id"]), (&"blocked".into(), &8.into()));
-        assert!(causes[8]["colour"].as_str().unwrap().starts_with('#'));
-    }
+    use culprit_model::notation;
 
     #[test]
     fn an_interval_says_who_ended_it() {
@@ -176,6 +128,7 @@ mod tests {
         assert_eq!(of(0)["waker"], serde_json::Value::Null);
         if recording.intervals.iter().any(|row| row.waker.is_some()) {
             assert_eq!(wait["waker"]["name"], "worker (2)");
+            assert_eq!(wait["waker"]["at"], 3_999_999);
         }
         let lanes = LaneJson::all(&digest.recording, &digest.threads);
         let lanes = serde_json::to_value(lanes).unwrap();

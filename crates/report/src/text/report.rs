@@ -5,9 +5,10 @@ use std::path::Path;
 use culprit_model::{LossSeverity, clean};
 
 use super::findings::{Detail, findings_text};
-use crate::digest::{Digest, ThreadTime};
+use crate::digest::Digest;
 use crate::layout::{Layout, Paint, bar, elide, shares, wrap};
 use crate::runtimes::SeenRuntime;
+use crate::thread_time::ThreadTime;
 use crate::units::percent;
 use crate::views::{Basis, Kind};
 use crate::weighed::{LIMITS, Weighed};

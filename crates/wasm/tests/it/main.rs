@@ -28,11 +28,12 @@ fn recording() -> Recording {
     recording
 }
 
+fn bytes(recording: &Recording) -> Vec<u8> {
+    culprit_recording::to_bytes(recording).expect("a file")
+}
+
 fn session() -> Session {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("x.culprit");
-    culprit_recording::write(&path, &recording()).expect("a file");
-    Session::open("x.culprit", std::fs::read(path).expect("its bytes")).expect("a session")
+    Session::open("x.culprit", bytes(&recording())).expect("a session")
 }
 
 fn json(text: &str) -> Value {
@@ -107,7 +108,7 @@ fn a_tree_is_in_preorder_with_the_costliest_first() {
 #[test]
 fn lanes_are_the_threads_that_the_filter_keeps_the_idle_ones_last() {
     let mut session = session();
-    let threads = json(&session.threads().unwrap());
+    let threads = json(&session.lane_threads().unwrap());
     let names: Vec<_> = threads.as_array().unwrap().iter().map(|row| &row["name"]).collect();
     assert_eq!(names.len(), 3);
     assert_eq!(
@@ -133,7 +134,7 @@ fn lanes_are_the_threads_that_the_filter_keeps_the_idle_ones_last() {
     assert_eq!(session.at(0, 99_000_000).unwrap(), "null");
     assert_eq!(session.at(77, 0).unwrap(), "null");
     session.filter(r#"{"thread":"worker"}"#).unwrap();
-    assert_eq!(json(&session.threads().unwrap()).as_array().unwrap().len(), 1);
+    assert_eq!(json(&session.lane_threads().unwrap()).as_array().unwrap().len(), 1);
 }
 
 #[test]
@@ -146,12 +147,66 @@ fn an_overview_is_the_report_and_leaves_the_session_as_it_was() {
         "{}",
         overview["verdict"]
     );
-    assert_eq!(
-        (&overview["format"], overview["causes"].as_array().unwrap().len()),
-        (&1.into(), 19)
-    );
+    let facts = json(&session.facts().unwrap());
+    assert_eq!((&facts["format"], facts["causes"].as_array().unwrap().len()), (&2.into(), 19));
+    assert_eq!((&facts["run"], &facts["of"]), (&overview["run"], &overview["of"]));
     assert_eq!(session.overview().unwrap(), first);
     assert_eq!(session.tree(), session.tree());
+}
+
+#[test]
+fn two_recordings_are_compared_both_ways_round() {
+    let mut session = session();
+    assert!(session.compare(false).unwrap_err().0.contains("no second recording"));
+    session.open_other("same.culprit", bytes(&recording())).unwrap();
+    let same = json(&session.compare(false).unwrap());
+    assert_eq!((&same["same"], &same["ratio"]), (&true.into(), &1.0.into()));
+    let longer = DRAWING
+        .replace("aakkllllaa|", "aakkssssssssssaa|")
+        .replace("    wake 8 worker > app app!main;libc.so.6!pthread_mutex_unlock\n", "");
+    let longer = notation::parse(&longer).unwrap();
+    assert!(session.open_other("odd", b"PK".to_vec()).is_err());
+    assert!(session.compare(false).is_err(), "what was open is not compared any more");
+    session.open_other("longer.culprit", bytes(&longer)).unwrap();
+    let compared = json(&session.compare(false).unwrap());
+    assert_eq!((&compared["same"], &compared["metric"]), (&false.into(), &"run".into()));
+    assert_eq!(
+        (&compared["before"]["total"], &compared["after"]["total"]),
+        (&10e6.into(), &16e6.into())
+    );
+    let causes = compared["causes"].as_array().unwrap();
+    assert_eq!(
+        (&causes[0]["name"], &causes[0]["only"]),
+        (&"blocked.sleep".into(), &"after".into())
+    );
+    assert!(compared["functions"].as_array().unwrap().iter().any(|row| row["name"] == "app!nap"));
+    let steps = |session: &Session, name: &str| {
+        let (tree, names) = session.compared_tree();
+        let is = |at: &usize| names[tree.name[*at] as usize] == name;
+        let at = (0..tree.name.len()).find(is).unwrap();
+        // What is gone and what is new stand side by side.
+        (tree.step[at], tree.width[at] >= tree.before[at].max(tree.after[at]))
+    };
+    assert_eq!((steps(&session, "app!nap"), steps(&session, "ROOT")), ((8, true), (6, true)));
+    let found = json(&session.compare_findings(false).unwrap());
+    let turned = json(&session.compare(true).unwrap());
+    assert_eq!((&turned["before"], &turned["after"]), (&compared["after"], &compared["before"]));
+    assert_eq!((steps(&session, "app!nap"), steps(&session, "ROOT")), ((0, true), (2, true)));
+    let back = json(&session.compare_findings(true).unwrap());
+    assert_eq!(found.as_array().unwrap().len(), back.as_array().unwrap().len());
+    assert_eq!(session.tree(), self::session().tree(), "the view stays as it was");
+}
+
+#[test]
+fn presets_are_written_out_for_the_recording() {
+    let session = session();
+    let presets = json(&session.presets("").unwrap());
+    let names: Vec<_> = presets.as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    assert!(names.contains(&&Value::from("modules")), "{names:?}");
+    let own = json(&session.presets("app!work").unwrap());
+    let mine = own.as_array().unwrap().iter().find(|one| one["name"] == "my-app").unwrap();
+    assert!(mine["group"].as_str().unwrap().contains("OTHER"), "{mine}");
+    assert!(session.presets("@(").is_err());
 }
 
 #[test]
@@ -194,10 +249,7 @@ fn what_cannot_be_done_is_said_and_changes_nothing() {
 
 #[test]
 fn a_cut_or_changed_file_is_no_panic() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.culprit");
-    culprit_recording::write(&path, &recording()).unwrap();
-    let whole = std::fs::read(path).unwrap();
+    let whole = bytes(&recording());
     for at in (0..whole.len()).step_by(97) {
         let mut changed = whole.clone();
         changed[at] ^= 0x55;
@@ -205,7 +257,7 @@ fn a_cut_or_changed_file_is_no_panic() {
             if let Ok(mut session) = Session::open("x.culprit", bytes) {
                 let _ = session.overview();
                 session.filter(r#"{"metric":"wall"}"#).unwrap();
-                let _ = (session.functions(), session.tree(), session.threads());
+                let _ = (session.functions(), session.tree(), session.lane_threads());
                 let _ = session.lanes((0, u64::MAX), 100, false);
             }
         }

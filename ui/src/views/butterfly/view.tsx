@@ -62,7 +62,7 @@ interface SideProps {
 function Side({ state, ask, focus, title, none }: SideProps) {
   const { engine, recording } = usePage();
   const reply = useAnswer(engine, ask, { filter: state.filter, name: focus });
-  const causes = useMemo(() => causeTable(recording.report.causes), [recording]);
+  const causes = useMemo(() => causeTable(recording.facts.causes), [recording]);
   const [open, setOpen] = useState<readonly string[]>([]);
   return (
     <section class="wing" aria-label={title}>

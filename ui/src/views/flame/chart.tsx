@@ -19,6 +19,10 @@ export interface ChartProps {
   readonly focus: number;
   readonly hashes: Float64Array;
   readonly hits: Uint8Array | null;
+  /** What is said about a node, where that is not its value and cause. */
+  describe?(node: number): string;
+  /** A sign in front of a node's name. */
+  sign?(node: number): string;
 }
 
 export const ROW = 20;
@@ -41,7 +45,7 @@ function look(width: number): Look {
 }
 
 /** `app!read: total 1.20 s (35 %), own 3.00 ms (0.1 %), mostly blocked.disk`. */
-function describe({ tree, basis }: ChartProps, node: number): string {
+function describeCost({ tree, basis }: ChartProps, node: number): string {
   const value = (amount: number) => `${measured(amount, basis.unit)} (${percent(basis.total > 0 ? amount / basis.total : 0)})`;
   const cause = basis.causes[at(tree.cause, node)];
   const name = shown(basis.names[at(tree.name, node)] ?? '', 160);
@@ -69,7 +73,7 @@ export function Chart(props: ChartProps) {
     pen.setTransform(sharpness, 0, 0, sharpness, 0, -scroll * sharpness);
     const rows = [Math.floor(scroll / ROW), Math.ceil((scroll + size.height) / ROW)] as const;
     const colours = basis.causes.map((cause) => cause?.colour);
-    draw(pen, { tree, boxes, colours, label: (node) => label(at(tree.name, node)), hits, selected, rows }, paintLook);
+    draw(pen, { tree, boxes, colours, label: (node) => (props.sign?.(node) ?? '') + label(at(tree.name, node)), hits, selected, rows }, paintLook);
   });
   const zoomTo = (node: number) => {
     const top = node < 0 || at(tree.depth, node) === 0;
@@ -99,7 +103,7 @@ export function Chart(props: ChartProps) {
   return (
     <>
       <p class="status-line" id="flame-status" aria-live="polite">
-        {described >= 0 && described < tree.name.length ? describe(props, described) : 'Click a box to zoom. Right-click for include, exclude and fold. Arrow keys move.'}
+        {described >= 0 && described < tree.name.length ? (props.describe?.(described) ?? describeCost(props, described)) : 'Click a box to zoom. Right-click for include, exclude and fold. Arrow keys move.'}
       </p>
       <div
         ref={frame}

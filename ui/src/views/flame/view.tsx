@@ -15,7 +15,7 @@ import { Chart } from './chart';
 export function FlameView({ state }: { state: State }) {
   const { engine, store, recording } = usePage();
   const reply = useAnswer(engine, 'tree', { filter: state.filter });
-  const causes = useMemo(() => causeTable(recording.report.causes), [recording]);
+  const causes = useMemo(() => causeTable(recording.facts.causes), [recording]);
   const answer = reply.value;
   const hits = useMemo(() => answer && matcher(answer.names, state.search), [answer, state.search]);
   const hashes = useMemo(() => answer && pathHashes(answer.columns, answer.names), [answer]);

@@ -41,7 +41,7 @@ function Table({ state, answer, pending }: { state: State; answer: Answer<Functi
   const page = usePage();
   const { columns: functions, names, filtered } = answer;
   const [selected, select] = useState(0);
-  const causes = useMemo(() => causeTable(page.recording.report.causes), [page.recording]);
+  const causes = useMemo(() => causeTable(page.recording.facts.causes), [page.recording]);
   const hits = useMemo(() => matcher(names, state.search), [names, state.search]);
   const list = useMemo(() => listed(functions, state.all), [functions, state.all]);
   const rows = useMemo(() => order(functions, list, names, state.sort, hits), [list, names, state.sort, hits]);

@@ -1,6 +1,6 @@
 // One finding: what, how long, where, why, what to change, how to check, and on what evidence.
 
-import { nameOf, type Finding, type Place } from '../../model/report';
+import type { Finding, Place } from '../../model/report';
 import { commands, shown } from '../../model/text';
 import { measured, percent, time, type Ns } from '../../model/units';
 import { withName } from '../../model/filter';
@@ -20,7 +20,7 @@ interface CardProps {
 export function Card({ finding, at, whole }: CardProps) {
   const { store } = usePage();
   const main = finding.where.find((place) => place.file !== null) ?? finding.where[0];
-  const name = main && nameOf(main);
+  const name = main?.name || undefined;
   const show = (view: 'flame' | 'butterfly') => () => {
     if (name === undefined) return;
     if (view === 'butterfly') store.set({ view, focus: name });

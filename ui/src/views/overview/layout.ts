@@ -1,6 +1,6 @@
 // The run as one bar whose parts are its findings, in order, and what none of them explains.
 
-import type { Finding, Report } from '../../model/report';
+import type { Finding, Run } from '../../model/report';
 
 export interface Segment {
   /** Index of the finding; -1 for what is not explained. */
@@ -34,8 +34,7 @@ export interface Part {
 }
 
 /** The run's time by cause, the largest first. */
-export function causeParts(report: Report): Part[] {
-  const run = report.run;
+export function causeParts(run: Run | null): Part[] {
   if (run === null) return [];
   return Object.entries(run.causes)
     .map(([word, value]) => ({ word, value, share: run.total_ns > 0 ? value / run.total_ns : 0 }))

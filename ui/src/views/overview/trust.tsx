@@ -1,13 +1,16 @@
 // What to doubt, in plain sight: how much the recorder was allowed to see, what was lost, and
 // whether the sums agree with the kernel's own.
 
-import type { Report } from '../../model/report';
+import type { Facts } from '../../model/report';
 import { shown } from '../../model/text';
 import { percent, time } from '../../model/units';
 
-export function Trust({ report }: { report: Report }) {
-  const fine = report.checks.filter((check) => check.fine).length;
-  const { recording, losses } = report;
+/** The parts of facts that a report has, too. */
+type Trusted = Pick<Facts, 'recording' | 'checks' | 'losses'>;
+
+export function Trust({ facts, explained }: { facts: Trusted; explained: number | null }) {
+  const { recording, losses, checks } = facts;
+  const fine = checks.filter((check) => check.fine).length;
   const serious = losses.filter((loss) => loss.severity !== 'info').length;
   return (
     <details class="trust">
@@ -16,20 +19,20 @@ export function Trust({ report }: { report: Report }) {
           Access level <strong>{recording.rung}</strong>
         </span>
         <span>
-          explained <strong>{percent(report.explained_share)}</strong>
+          explained <strong>{explained === null ? '…' : percent(explained)}</strong>
         </span>
         <span>
           records lost <strong>{recording.lost}</strong>
         </span>
         <span>
-          checks <strong>{`${fine} of ${report.checks.length}`}</strong> agree
+          checks <strong>{`${fine} of ${checks.length}`}</strong> agree
         </span>
         <span>
           limits <strong>{losses.length}</strong>
           {serious > 0 ? `, ${serious} to know` : ''}
         </span>
       </summary>
-      <Checks report={report} />
+      <Checks checks={checks} />
       {losses.length === 0 ? (
         <p>Nothing was lost, cut or guessed.</p>
       ) : (
@@ -61,8 +64,8 @@ export function Trust({ report }: { report: Report }) {
   );
 }
 
-function Checks({ report }: { report: Report }) {
-  if (report.checks.length === 0) return null;
+function Checks({ checks }: { checks: Facts['checks'] }) {
+  if (checks.length === 0) return null;
   return (
     <table class="facts">
       <caption>Sums against the kernel's</caption>
@@ -75,7 +78,7 @@ function Checks({ report }: { report: Report }) {
         </tr>
       </thead>
       <tbody>
-        {report.checks.map((check) => (
+        {checks.map((check) => (
           <tr key={check.what}>
             <th scope="row">{check.what}</th>
             <td class="right">{time(check.measured_ns)}</td>

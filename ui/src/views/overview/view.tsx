@@ -1,5 +1,6 @@
 // The answer in ten seconds: the verdict, the run as one bar, the findings, and what to doubt.
 
+import { useEffect, useRef } from 'preact/hooks';
 import { causeParts, segments } from './layout';
 import { Card } from './card';
 import { Trust } from './trust';
@@ -9,16 +10,16 @@ import { useAnswer, usePage } from '../../shell/page';
 import { Failed, Waiting } from '../../shell/empty';
 import { chips, NO_FILTER, sameFilter } from '../../model/filter';
 import type { State } from '../../model/state';
-import type { Report } from '../../model/report';
+import type { Facts, Report, Run } from '../../model/report';
 
 export function OverviewView({ state }: { state: State }) {
   const { engine, recording, store } = usePage();
   const filter = { ...state.filter, metric: null };
   const whole = sameFilter(filter, NO_FILTER);
-  const reply = useAnswer(engine, 'report', whole ? null : { filter });
+  const reply = useAnswer(engine, 'report', { filter });
   if (reply.error !== null) return <Failed state={state} message={reply.error} />;
-  const report = whole ? recording.report : reply.value;
-  if (report === null) return <Waiting />;
+  if (reply.value === null) return whole ? <First facts={recording.facts} /> : <Waiting />;
+  const report = reply.value;
   return (
     <section class="view overview" aria-busy={reply.pending}>
       {!whole && (
@@ -34,7 +35,7 @@ export function OverviewView({ state }: { state: State }) {
       </h1>
       <p class="soft">{report.of}</p>
       <FindingsBar report={report} />
-      <Trust report={report} />
+      <Trust facts={report} explained={report.explained_share} />
       {report.findings.length === 0 ? (
         <p class="empty">No rule has a finding for this recording. The views show where the time went.</p>
       ) : (
@@ -45,6 +46,25 @@ export function OverviewView({ state }: { state: State }) {
         </ol>
       )}
       <Unexplained report={report} />
+      <Section />
+    </section>
+  );
+}
+
+/** What is known before the rules have answered. */
+function First({ facts }: { facts: Facts }) {
+  const course = facts.course === null ? '' : `: ${facts.course}`;
+  return (
+    <section class="view overview" aria-busy="true">
+      <h1 class="verdict">
+        <Prose text={`${time(facts.recording.wall_ns)}${course}`} />
+      </h1>
+      <p class="soft">{facts.of}</p>
+      <p class="notice waiting" role="status">
+        Looking for findings…
+      </p>
+      <Trust facts={facts} explained={null} />
+      <ByCause run={facts.run} />
     </section>
   );
 }
@@ -87,29 +107,44 @@ function jump(event: Event, id: string): void {
 
 function Unexplained({ report }: { report: Report }) {
   const rest = Math.max(1 - report.explained_share, 0);
-  const parts = causeParts(report);
   return (
     <section id="unexplained" tabIndex={-1} class="card">
       <h2>Not explained: {report.whole_ns > 0 ? `${time(report.whole_ns * rest)} of ${time(report.whole_ns)} (${percent(rest)})` : 'nothing was measured'}</h2>
       <p>No finding stands for this time. The tree and the flame graph show all of it. The run by cause:</p>
-      <table class="facts">
-        <thead>
-          <tr>
-            <th scope="col">Cause</th>
-            <th scope="col" class="right">Time</th>
-            <th scope="col" class="right">Share</th>
-          </tr>
-        </thead>
-        <tbody>
-          {parts.map((part) => (
-            <tr key={part.word}>
-              <th scope="row">{part.word}</th>
-              <td class="right">{time(part.value)}</td>
-              <td class="right">{percent(part.share)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <ByCause run={report.run} />
     </section>
+  );
+}
+
+/** What a page in one file carries beside its recording, such as the configuration of the run. */
+function Section() {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const template = document.getElementById('section');
+    if (template instanceof HTMLTemplateElement) place.current?.replaceChildren(template.content.cloneNode(true));
+  }, []);
+  return <div ref={place} class="carried" />;
+}
+
+function ByCause({ run }: { run: Run | null }) {
+  return (
+    <table class="facts">
+      <thead>
+        <tr>
+          <th scope="col">Cause</th>
+          <th scope="col" class="right">Time</th>
+          <th scope="col" class="right">Share</th>
+        </tr>
+      </thead>
+      <tbody>
+        {causeParts(run).map((part) => (
+          <tr key={part.word}>
+            <th scope="row">{part.word}</th>
+            <td class="right">{time(part.value)}</td>
+            <td class="right">{percent(part.share)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }

@@ -21,7 +21,7 @@ type Wait = NonNullable<State['wait']>;
 
 export function useFollow(state: State, threads: readonly Thread[]): Follow {
   const { engine, store, recording, say } = usePage();
-  const end = recording.report.recording.wall_ns;
+  const end = recording.facts.recording.wall_ns;
   const reply = useAnswer(engine, 'interval', state.wait && { filter: state.filter, tid: state.wait[0], time: state.wait[1] });
   const trail = useRef<Wait[]>([]);
   const [steps, setSteps] = useState(0);

@@ -26,11 +26,11 @@ const PIXELS = 3200;
 export function TimelineView({ state }: { state: State }) {
   const page = usePage();
   const { store, recording } = page;
-  const end = recording.report.recording.wall_ns;
+  const end = recording.facts.recording.wall_ns;
   const window = useMemo(() => clamp(state.window ?? [0, end], end), [state.window, end]);
   const { drawn, error } = useLanes(state, window, end);
   const threads = drawn?.threads ?? NO_THREADS;
-  const causes = useMemo(() => causeLooks(recording.report.causes), [recording]);
+  const causes = useMemo(() => causeLooks(recording.facts.causes), [recording]);
   const follow = useFollow(state, threads);
   const chosen = threads.find((thread) => thread.tid === state.wait?.[0]);
   const idle = threads.filter((thread) => thread.idle).length;
@@ -75,7 +75,7 @@ export function TimelineView({ state }: { state: State }) {
           )}
           <p class="legend soft">
             tall: running, middle: ready, low: blocked.{' '}
-            {recording.report.causes.filter((cause) => drawn.lanes.cause.includes(cause.id)).map((cause) => (
+            {recording.facts.causes.filter((cause) => drawn.lanes.cause.includes(cause.id)).map((cause) => (
               <Swatch key={cause.word} cause={cause} />
             ))}
           </p>

@@ -13,7 +13,7 @@ import { TreeTable } from './table';
 export function TreeView({ state }: { state: State }) {
   const { engine, store, recording } = usePage();
   const reply = useAnswer(engine, 'tree', { filter: state.filter });
-  const causes = useMemo(() => causeTable(recording.report.causes), [recording]);
+  const causes = useMemo(() => causeTable(recording.facts.causes), [recording]);
   const names = reply.value?.names;
   const hits = useMemo(() => (names ? matcher(names, state.search) : null), [names, state.search]);
   if (reply.error !== null) return <Failed state={state} message={reply.error} />;
