@@ -22,7 +22,8 @@ export default defineConfig({
     rolldownOptions: { output: { ...names, entryFileNames: 'assets/app.js' } },
   },
   worker: {
-    format: 'es',
+    // One plain script: a page in one file cannot load a module worker of its bytes.
+    format: 'iife',
     rolldownOptions: { output: { ...names, entryFileNames: 'assets/worker.js' } },
   },
   test: { include: ['src/**/*.test.ts'], environment: 'node' },

@@ -54,7 +54,7 @@ function inflate(id: string): Promise<ArrayBuffer> {
 export async function insideWorker(): Promise<Port> {
   const [program, engine] = await Promise.all([inflate('worker'), inflate('engine')]);
   const address = URL.createObjectURL(new Blob([program], { type: 'text/javascript' }));
-  const worker = new Worker(address, { type: 'module' });
+  const worker = new Worker(address);
   worker.postMessage({ engine }, [engine]);
   return worker as Port;
 }

@@ -1,7 +1,7 @@
 //! Pages of HTML that load nothing and work from `file://`.
 //!
 //! ```text
-//! page       recordings: verdict, threads, flame graph, functions, evidence
+//! page       places: their recordings' verdict, threads, flame graph, functions, evidence
 //! sections   the sections of such a page
 //! data       what its scripts draw, as JSON in columns
 //! markup     text cannot become markup

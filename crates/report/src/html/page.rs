@@ -1,4 +1,5 @@
-//! The page of a recording, or of several: no request leaves it, and it works from `file://`.
+//! The page of places beside each other, with a recording of each: no request leaves it, and it works from
+//! `file://`. One recording has the page of the web UI instead (crate `page`).
 //!
 //! The page is put together from literals of this program and escaped text ([`Markup`]), JSON
 //! columns for the pictures (`data.rs`) and the hand-written style and scripts in `page/`. Every
