@@ -6,7 +6,7 @@ HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 CULPRIT := $(CARGO_TARGET_DIR)/$(HOST)/release/culprit
 SHIPPED := $(CARGO_TARGET_DIR)/$(HOST)/dist/culprit
 
-.PHONY: help demo test check wasm build dist bless bench accuracy corpus fuzz clean
+.PHONY: help demo test check ui ui-test build dist bless bench accuracy corpus fuzz clean
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 10
 
@@ -24,8 +24,13 @@ check: ## format and lints only
 	@cargo fmt --all --check
 	@cargo clippy --release --workspace --all-targets -- -D warnings
 
-wasm: ## the engine for browsers, into ui/pkg; needs wasm-bindgen
-	@scripts/build-wasm
+ui: ## the page of `culprit view` into ui/dist; needs Node, npm and wasm-bindgen
+	@scripts/build-wasm $(CARGO_TARGET_DIR)/wasm-package
+	@cd ui && npm ci --silent --no-audit --no-fund
+	@cd ui && npm run --silent wasm -- $(CARGO_TARGET_DIR)/wasm-package && npm run --silent build
+
+ui-test: ## the page's checks, and the page in a real Chromium; CULPRIT=PATH adds pages in one file
+	@scripts/check-page --browser
 
 build: ## the program and culprit-data beside it (SQL), at target/HOST/release/culprit
 	@scripts/setup demo

@@ -148,7 +148,8 @@ fn kept(lab: &Lab) -> Option<Browser> {
     let mut files = pack::read(&pack::corpus().join(pack));
     files.retain(|file, _| file == name);
     pack::unpack(&files, &lab.path("."));
-    let recording = culprit_recording::open(lab.path(name)).unwrap().recording;
+    let mut recording = culprit_recording::open(lab.path(name)).unwrap().recording;
+    culprit_engine::threads::build_missing(&mut recording, false);
     let (query, report, tops) = answers(&recording, &run_filter(), false).unwrap();
     let digest = Digest::new(recording, &query, report, tops);
     let page = html::Page {
