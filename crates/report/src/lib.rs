@@ -13,7 +13,6 @@
 //!
 //! probe     answers of probes (a feature)
 //! saved     kept results of measurements against each other
-//! units     1.00 s, 12.5 KiB, 97 %
 //! layout    tables, bars, colours, lines of a width
 //! ```
 
@@ -27,7 +26,6 @@ pub mod layout;
 mod palette;
 #[cfg(feature = "probe")]
 pub mod probe;
-mod runtimes;
 pub mod saved;
 pub mod shown;
 pub mod svg;
@@ -35,14 +33,15 @@ pub mod svg;
 mod testing;
 pub mod text;
 mod thread_time;
-mod units;
 pub mod views;
 mod weighed;
 
+use culprit_model::{seen_runtime as runtimes, values as units};
+
+pub use culprit_model::{SeenRuntime, chain};
 pub use digest::{Check, Digest, Excuse, Tops, answers, command_path};
-pub use error::{Error, chain};
+pub use error::Error;
 pub use findings::findings;
-pub use runtimes::SeenRuntime;
 pub use shown::{Indexes, Shown, View};
 pub use thread_time::{ThreadTime, thread_times};
 pub use units::{

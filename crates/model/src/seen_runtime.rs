@@ -1,6 +1,6 @@
 //! The language runtimes that ran in a recording, and by which variables they were asked to name their functions.
 
-use culprit_model::{RUNTIMES, Recording, Runtime};
+use crate::{RUNTIMES, Recording, Runtime};
 
 /// What a recording says about the runtimes that ran in it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
-//! A measured value in words, by its unit.
+//! Values as people read them, by their unit: `1.00 s`, `12.5 KiB`, `97 %`.
 
-use culprit_model::{Evidence, Nanos, Unit};
+use crate::{Evidence, Nanos, Unit};
 
 /// The value of a fact as people read it: `1.00 s`, `12.5 KiB`, `97 %`, `20.1 /s`, `8`.
 #[must_use]
