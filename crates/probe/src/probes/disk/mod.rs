@@ -35,7 +35,7 @@ use crate::histogram::Histogram;
 use crate::metric::{Metric, Part};
 use crate::probe::Probe;
 use crate::sample::Sample;
-use crate::stand::{Round, Stand};
+use crate::stand::{ProbeRound, Stand};
 
 pub(crate) use load::{Load, Write};
 pub use spec::{Access, Cache, Engine, HotSpot, Spec};
@@ -167,7 +167,7 @@ impl Probe for Disk {
         Ok(facts)
     }
 
-    fn measure(&self, stand: &mut Stand<'_>, round: Round) -> Result<Sample> {
+    fn measure(&self, stand: &mut Stand<'_>, round: ProbeRound) -> Result<Sample> {
         let file = self.shared(stand).map(|folder| folder.join(load::FILE));
         let write = self.files == Files::OwnEachRound;
         let load = Load { spec: self.spec.clone(), file, write, round: round.seed };
