@@ -2,17 +2,15 @@
 //!
 //! Threads keep requests in flight, at random or in order, through the page cache or around it, for a
 //! time; a request counts when it completes in the measured part of it. See [`Spec`] for everything
-//! that can be chosen, and [`diskspd`] and [`fio`] for definitions of those tools.
+//! that can be chosen, and [`definitions`] for those of other tools.
 //!
 //! Two files of the same content in sibling folders can differ tenfold in buffered overwrites, by
 //! where their pages and blocks happen to lie. So every arm gets a file of its own in every round,
 //! as long as it is small enough to be written so often; or all arms on the same storage share one
 //! file, by choice, which takes the file out of the comparison.
 
-pub mod definition;
-pub mod diskspd;
+pub mod definitions;
 mod file;
-pub mod fio;
 mod load;
 mod mapped;
 mod offsets;

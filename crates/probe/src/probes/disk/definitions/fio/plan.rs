@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::definition::Definition;
+use super::super::Definition;
 use super::super::spec::{Access, Spec, size};
 use super::{Job, Zones};
 use crate::inside::Fault;
@@ -40,7 +40,7 @@ impl Job {
             self.notes
                 .push("in fio a colon separates several files; Culprit uses one file".to_owned());
         }
-        Ok(Definition { spec, target, claims: self.claims, notes: self.notes })
+        Ok(Definition { spec, target, notes: self.notes })
     }
 
     /// What the job asks for that would change the result.

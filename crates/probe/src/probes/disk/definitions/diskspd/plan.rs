@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::definition::Definition;
+use super::super::Definition;
 use super::super::spec::{Access, Cache, Engine, HotSpot, Spec, percent, size};
 use super::{DEPTH, DURATION, Options, Rate, Spots, WARMUP};
 use crate::inside::Fault;
@@ -38,7 +38,7 @@ impl Options {
         }
         spec.check()?;
         let target = targets.first().cloned();
-        Ok(Definition { spec, target, claims: Vec::new(), notes: self.notes })
+        Ok(Definition { spec, target, notes: self.notes })
     }
 
     /// What diskspd refuses, and bursts, which would be another workload without their pauses.

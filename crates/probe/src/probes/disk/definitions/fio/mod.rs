@@ -13,7 +13,7 @@ mod plan;
 
 use std::time::Duration;
 
-use super::definition::Definition;
+use super::Definition;
 use super::spec::HotSpot;
 use crate::inside::Fault;
 
@@ -93,7 +93,6 @@ pub fn parse(text: &str) -> Result<Definition, Fault> {
             sections.others.join("`, `")
         ));
     }
-    job.claims.insert(0, name.to_owned());
     job.define()
 }
 
@@ -142,7 +141,6 @@ fn sections(text: &str) -> Result<Sections<'_>, Fault> {
 #[derive(Debug)]
 struct Job {
     kilo: u64,
-    claims: Vec<String>,
     notes: Vec<String>,
     /// What is left out, by the reason: see [`not_done::left_out`].
     left_out: Vec<(&'static str, Vec<String>)>,
@@ -208,7 +206,6 @@ impl Default for Job {
     fn default() -> Self {
         Self {
             kilo: 1024,
-            claims: Vec::new(),
             notes: Vec::new(),
             left_out: Vec::new(),
             random: false,

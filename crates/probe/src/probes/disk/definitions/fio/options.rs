@@ -29,12 +29,7 @@ impl Job {
     pub(super) fn take(&mut self, line: Line<'_>) -> Result<(), Fault> {
         // The values of these do not matter.
         match line.option {
-            "name" | "description" => {
-                if !line.value.contains("${") {
-                    self.claims.push(line.value.to_owned());
-                }
-                return Ok(());
-            }
+            "name" | "description" => return Ok(()),
             "filename" => self.file = Some(line.value.to_owned()),
             "directory" => self.directory = Some(line.value.to_owned()),
             option if HARMLESS.contains(&option) => {}
