@@ -12,12 +12,15 @@
 //!           text    reports and findings      json    the documents      svg, html   pictures and pages
 //!
 //! probe     answers of probes (a feature)
+//! experiment  results of `bench cmd`, `verify`, `why` and the casebook (a feature)
 //! saved     kept results of measurements against each other
 //! layout    tables, bars, colours, lines of a width
 //! ```
 
 mod digest;
 mod error;
+#[cfg(feature = "experiment")]
+pub mod experiment;
 pub mod filters;
 mod findings;
 pub mod html;

@@ -5,12 +5,12 @@ use std::time::Duration;
 use culprit_model::Nanos;
 use culprit_probe::probes::disk::definitions::{diskspd, fio};
 use culprit_probe::probes::disk::{Disk, Engine, Files, Spec};
+use culprit_report::probe::DiskDocument;
 
 use super::probe;
 use crate::args::DiskArgs;
 use crate::failure::{Context as _, Failure, Outcome};
-use crate::json::DiskDocument;
-use crate::output::{Output, clean, wrap};
+use crate::output::{Layout, Output, clean, wrap};
 
 /// Runs it.
 ///
@@ -35,14 +35,11 @@ fn explain(
     remarks: &[String],
     output: &mut Output,
 ) -> Result<Outcome, Failure> {
-    if output.wants_json() {
-        output.document(&DiskDocument::new(disk, words, remarks))?;
-        return Ok(Outcome::Done);
-    }
     let lines = words.iter().chain(remarks);
-    let text: String =
-        lines.map(|line| wrap(&clean(&format!("{line}.")), output.width(), "  ")).collect();
-    output.print(&text)?;
+    let text = |layout: &Layout| {
+        lines.map(|line| wrap(&clean(&format!("{line}.")), layout.width(), "  ")).collect()
+    };
+    output.show(|| DiskDocument::new(disk, words, remarks), text)?;
     Ok(Outcome::Done)
 }
 
