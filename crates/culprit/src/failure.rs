@@ -8,9 +8,10 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::process::ExitCode;
 
-pub(crate) use culprit_report::chain;
+pub(crate) use culprit_model::chain;
 
 use crate::output::clean_lines;
+use crate::places;
 
 /// What the user can do about a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,6 +141,32 @@ impl Failure {
 impl From<culprit_report::Error> for Failure {
     fn from(error: culprit_report::Error) -> Self {
         Self::bad_input(error.to_string()).hints(error.hint())
+    }
+}
+
+impl From<culprit_experiment::Error> for Failure {
+    fn from(error: culprit_experiment::Error) -> Self {
+        use culprit_experiment::Error;
+        match error {
+            Error::Place(error) => places::failure(&error),
+            Error::Input { what, hints } => Self { kind: Kind::BadInput, what, hints },
+            Error::Interrupted(what) => Self::interrupted(what),
+            Error::Of { whose, error } => Self::from(*error).of(&whose),
+            Error::Refused { what, hints } => Self { kind: Kind::Refused, what, hints },
+            other => Self::refused(chain(&other)),
+        }
+    }
+}
+
+/// What the recorder says of a failed run.
+impl From<Failure> for culprit_experiment::Error {
+    fn from(failure: Failure) -> Self {
+        let Failure { kind, what, hints } = failure;
+        match kind {
+            Kind::BadInput => Self::Input { what, hints },
+            Kind::Refused => Self::Refused { what, hints },
+            Kind::Interrupted => Self::Interrupted(what),
+        }
     }
 }
 

@@ -161,72 +161,10 @@ fn exists(path: &Path) -> Failure {
         .hint("`--force` replaces it; `-o` writes to another file")
 }
 
-/// Stands in the name of the log of runs that are observed, and not compared, in place of the round.
-pub(crate) const OBSERVED: &str = "observed";
-
-/// The page in the folder of an answer.
-pub(crate) const PAGE: &str = "report.html";
-
-/// Makes the folder of an answer, which `option` names. The files of an earlier answer go: one folder
-/// holds one answer.
-///
-/// # Errors
-/// When it cannot be made or written into, or holds anything else.
-pub(crate) fn make_folder(folder: &Path, option: &str) -> Result<(), Failure> {
-    let what = || format!("cannot write into the folder `{}`", folder.display());
-    let elsewhere = |failure: Failure| failure.hint(format!("give another folder with `{option}`"));
-    std::fs::create_dir_all(folder).or_refused(what).map_err(elsewhere)?;
-    let mut earlier = Vec::new();
-    for entry in std::fs::read_dir(folder).or_refused(what).map_err(elsewhere)? {
-        let entry = entry.or_refused(what)?;
-        let name = entry.file_name();
-        if !is_of_an_answer(&name.to_string_lossy()) {
-            return Err(elsewhere(Failure::bad_input(format!(
-                "{}: it contains `{}`, which Culprit did not write",
-                what(),
-                name.to_string_lossy()
-            ))));
-        }
-        earlier.push(entry.path());
-    }
-    let removed = earlier.into_iter().try_for_each(std::fs::remove_file);
-    removed.or_refused(what).map_err(elsewhere)?;
-    // Found out now, not after the first run.
-    let probe = folder.join(PAGE);
-    std::fs::File::create_new(&probe)
-        .and_then(|_| std::fs::remove_file(&probe))
-        .or_refused(what)
-        .map_err(elsewhere)
-}
-
-/// Whether a file is one that an answer writes: the page, or `NUMBER-PLACE-ROUND` with the ending of
-/// a recording or a log, or the log of observed runs.
-fn is_of_an_answer(name: &str) -> bool {
-    let stem = name.strip_suffix(".culprit").or_else(|| name.strip_suffix(".log"));
-    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let numbered = |stem: &str| {
-        stem.split_once('-').is_some_and(|(arm, _)| number(arm))
-            && stem.rsplit_once('-').is_some_and(|(_, of)| number(of) || of == OBSERVED)
-    };
-    name == PAGE || stem.is_some_and(numbered)
-}
-
 /// The first of `STEM-1ENDING`, `STEM-2ENDING`, ... that does not exist yet.
 pub(crate) fn unused(stem: &str, ending: &str) -> PathBuf {
     let mut names = (1u32..).map(|n| PathBuf::from(format!("{stem}-{n}{ending}")));
     names.find(|path| !path.exists()).unwrap_or_default()
-}
-
-/// What a file of a command is called: its program's base name, without what file names and shells
-/// take amiss.
-pub(crate) fn stem(program: &str) -> String {
-    let base = program.rsplit('/').next().unwrap_or_default();
-    let plain: String = base
-        .chars()
-        .map(|c| if c.is_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' })
-        .collect();
-    let plain = plain.trim_start_matches(['-', '.']);
-    if plain.is_empty() { "recording".to_owned() } else { plain.to_owned() }
 }
 
 #[cfg(test)]
@@ -276,12 +214,5 @@ mod tests {
         assert!(link.symlink_metadata().unwrap().is_symlink());
         write_whole(Path::new("/dev/null"), b"x").unwrap();
         assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
-    }
-
-    #[test]
-    fn names_come_from_the_program() {
-        assert_eq!(stem("/usr/bin/make"), "make");
-        assert_eq!(stem("./a b;c"), "a_b_c");
-        assert_eq!(stem("--"), "recording");
     }
 }

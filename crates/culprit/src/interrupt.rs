@@ -8,6 +8,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use culprit_experiment::{Control, Interrupt};
 use culprit_place::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
@@ -21,15 +22,17 @@ const PATIENCE: u32 = 2;
 /// True while a signal has its default effect, although a handler is installed: handlers stay.
 static UNWATCHED: AtomicBool = AtomicBool::new(false);
 
-/// A signal that asks this program to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Interrupt {
-    /// Which one.
-    pub(crate) signal: Signal,
-    /// How many came, this one included.
-    pub(crate) nth: u32,
-    /// True when the terminal sent it to our whole process group, commands that we run included.
-    pub(crate) everybody: bool,
+/// Does something that Ctrl-C ends.
+///
+/// # Errors
+/// When the kernel refuses the handler.
+pub(crate) fn interruptible<T>(work: impl FnOnce(&Control) -> T) -> Result<T, Failure> {
+    let control = Control::new();
+    let signalled = control.clone();
+    let interrupts = Interrupts::watch(move |interrupt| signalled.interrupt(interrupt))?;
+    let done = work(&control);
+    drop(interrupts);
+    Ok(done)
 }
 
 /// Watches for the signals until it is dropped.

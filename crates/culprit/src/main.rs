@@ -9,8 +9,6 @@ use std::process::ExitCode;
 
 mod args;
 mod bench;
-mod casebook;
-mod clock;
 mod commands;
 mod companion;
 mod doctor;
@@ -22,7 +20,6 @@ mod image;
 mod interrupt;
 mod json;
 mod load;
-mod measured;
 mod output;
 mod places;
 mod pool;
@@ -30,7 +27,6 @@ mod presets;
 mod prove;
 #[cfg(test)]
 mod replay;
-mod rounds;
 mod running;
 mod runtimes;
 mod session;
@@ -41,6 +37,7 @@ mod settings;
 mod testing;
 mod text;
 mod why;
+mod workbench;
 
 use args::NotParsed;
 use failure::{Failure, Outcome};

@@ -13,21 +13,6 @@ pub(crate) fn spec(text: &str) -> Result<PlaceSpec, Failure> {
     text.parse().map_err(|error: culprit_place::SpecError| failure(&error.into()))
 }
 
-/// What a place is called in prose, given all places that it is named with: its name without
-/// options, where that tells it apart.
-pub(crate) fn label(all: &[PlaceSpec], at: usize) -> String {
-    let bare = |spec: &PlaceSpec| {
-        let name = spec.to_string();
-        name.split(',').next().unwrap_or(&name).to_owned()
-    };
-    let own = bare(&all[at]);
-    if all.iter().filter(|other| bare(other) == own).count() == 1 {
-        own
-    } else {
-        all[at].to_string()
-    }
-}
-
 /// Makes a place ready for commands.
 ///
 /// # Errors
@@ -115,13 +100,5 @@ mod tests {
     fn mount_options_are_told_once_and_without_paths() {
         let options = ["rw", "relatime", "rw", "lowerdir=/a:/b", "xino=off"].map(str::to_owned);
         assert_eq!(mount_options(&options), "rw,relatime,xino=off");
-    }
-
-    #[test]
-    fn places_are_called_by_as_little_as_tells_them_apart() {
-        let all = ["host", "docker:x,cpus=1", "docker:y,cpus=1", "docker:y,cpus=2"]
-            .map(|text| text.parse().unwrap());
-        let labels: Vec<String> = (0..4).map(|place| label(&all, place)).collect();
-        assert_eq!(labels, ["host", "docker:x", "docker:y,cpus=1", "docker:y,cpus=2"]);
     }
 }

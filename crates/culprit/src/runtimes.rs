@@ -129,7 +129,7 @@ fn with_options(
 
 #[cfg(test)]
 mod tests {
-    use culprit_report::SeenRuntime;
+    use culprit_model::SeenRuntime;
 
     use super::*;
 

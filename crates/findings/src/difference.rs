@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_engine::calls::Patterns;
-use culprit_engine::compare::{Comparison, Difference, Run, compare, compare_sets};
+use culprit_engine::compare::{Difference, Run, RunComparison, compare, compare_sets};
 use culprit_engine::own::OwnCode;
 use culprit_engine::stats::{Ratio, Verdict};
 use culprit_model::{Cause, Evidence as Fact, Finding, Nanos, Recording, Text};
@@ -113,7 +113,7 @@ impl RunSummary {
 #[derive(Debug, Clone, PartialEq)]
 pub struct DifferenceReport {
     /// Wall times, their ratio and verdict, and the extra time by cause and function.
-    pub comparison: Comparison,
+    pub comparison: RunComparison,
     /// The statement about the comparison first, then what costs more in the candidate, by the
     /// extra time of a run. When the candidate was not shown to be slower, the costs are those of
     /// the candidate itself.
@@ -162,7 +162,7 @@ fn parts_of(all: &[RunSummary]) -> Vec<&Parts> {
 fn report(
     baseline: &[RunSummary],
     candidate: &[RunSummary],
-    comparison: Comparison,
+    comparison: RunComparison,
     options: &Options,
 ) -> DifferenceReport {
     let verdict = comparison.ratio.as_ref().map_or(Verdict::Unclear, |r| r.verdict);
@@ -324,7 +324,7 @@ fn place(runs: &[RunSummary]) -> &str {
 fn statement(
     baseline: &[RunSummary],
     candidate: &[RunSummary],
-    comparison: &Comparison,
+    comparison: &RunComparison,
     verdict: Verdict,
     explained: f64,
 ) -> Option<Finding> {

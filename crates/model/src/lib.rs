@@ -9,9 +9,11 @@
 //! file format, its documentation and SQL all follow from that declaration.
 
 mod cause;
+mod chain;
 mod clean;
 mod column;
 mod counted;
+mod elide;
 mod estimate;
 mod filter;
 mod finding;
@@ -30,13 +32,17 @@ mod time;
 mod unit;
 
 pub mod notation;
+pub mod seen_runtime;
+pub mod values;
 
 pub use cause::Cause;
+pub use chain::chain;
 pub use clean::{clean, clean_lines};
 #[doc(hidden)]
 pub use column::take as take_column;
 pub use column::{Cell, Column, ColumnData, ColumnType, Row, ShapeError, Table, Values};
 pub use counted::counted;
+pub use elide::elide;
 pub use estimate::standard_error;
 pub use filter::{Drill, Filter, Root};
 pub use finding::{Evidence, Finding, Severity, Where};
@@ -50,6 +56,7 @@ pub use meta::{ClockPair, KeptConfiguration, Meta, Rung};
 pub use metric::Metric;
 pub use recording::{Recording, TABLES, main_metric};
 pub use runtime::{Ask, RUNTIMES, Runtime, RuntimeVariable, WrittenWhen, is_same_option};
+pub use seen_runtime::SeenRuntime;
 pub use selection::{SelectedRow, Selection, Source, Step};
 pub use tables::{
     Activity, ActivityEdge, ActivitySource, ActivityWork, Basis, Cost, CostColumns, Counter,

@@ -68,7 +68,7 @@ impl ArmSamples {
 
 /// One arm against the baseline by one metric.
 #[derive(Debug, Clone)]
-pub struct Comparison {
+pub struct ProbeComparison {
     /// Position of the arm.
     pub arm: usize,
     /// Position of the metric.
@@ -114,7 +114,7 @@ pub struct Answer {
     /// The arms, the baseline first.
     pub arms: Vec<ArmSamples>,
     /// Every arm but the baseline and its second run, by every metric that is compared.
-    pub comparisons: Vec<Comparison>,
+    pub comparisons: Vec<ProbeComparison>,
     /// The noise floor of every metric that is compared, where the baseline ran twice.
     pub floors: Vec<FloorRow>,
     /// Position of the metric that the verdict is about.
@@ -155,7 +155,7 @@ impl Answer {
 
     /// An arm against the baseline by a metric.
     #[must_use]
-    pub fn comparison(&self, arm: usize, metric: usize) -> Option<&Comparison> {
+    pub fn comparison(&self, arm: usize, metric: usize) -> Option<&ProbeComparison> {
         self.comparisons.iter().find(|row| row.arm == arm && row.metric == metric)
     }
 
@@ -194,7 +194,7 @@ fn compared(
     arms: &[ArmSamples],
     metrics: &[Metric],
     band: f64,
-) -> (Vec<Comparison>, Vec<FloorRow>) {
+) -> (Vec<ProbeComparison>, Vec<FloorRow>) {
     let (Some(baseline), again) = (arms.first(), again(arms)) else {
         return (Vec::new(), Vec::new());
     };
@@ -240,7 +240,7 @@ fn comparison(
     metric: &Metric,
     ratio: &Ratio,
     in_family: Option<f64>,
-) -> Comparison {
+) -> ProbeComparison {
     let middle = |arm: usize| median(&arms[arm].values(metric)).unwrap_or(0.0);
     let turned = metric.better == Better::Higher;
     let interval = if turned {
@@ -252,7 +252,7 @@ fn comparison(
     } else {
         ratio.interval
     };
-    Comparison {
+    ProbeComparison {
         arm,
         metric: at,
         value: if turned { 1.0 / ratio.value } else { ratio.value },

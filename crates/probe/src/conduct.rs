@@ -11,7 +11,7 @@ use crate::machine::{Gate, Watch};
 use crate::probe::Probe;
 use crate::probes::storage::Storage;
 use crate::sample::Sample;
-use crate::stand::{Round, Stand, Workers, folder_name};
+use crate::stand::{ProbeRound, Stand, Workers, folder_name};
 
 /// What is to be run.
 #[derive(Debug)]
@@ -190,7 +190,7 @@ impl Conductor<'_> {
         for done in 0..warmup {
             let left = self.left(0, warmup - done, 0);
             let begun = Clock::now();
-            let _uncounted = self.round(session, Round::WARM_UP, &format!("warm-up{left}"));
+            let _uncounted = self.round(session, ProbeRound::WARM_UP, &format!("warm-up{left}"));
             self.round_ns = Some(Clock::now() - begun);
         }
         self.worth_going_on(session)
@@ -204,7 +204,7 @@ impl Conductor<'_> {
             let left = self.left(session.rounds, 0, spent_ns);
             watch.look(Clock::now());
             let before = self.workers.cpu_ns();
-            let round = Round::counted(session.rounds);
+            let round = ProbeRound::counted(session.rounds);
             let told = format!("round {}{left}", session.rounds + 1);
             let samples = self.round(session, round, &told);
             watch.ran(self.workers.cpu_ns() - before);
@@ -235,7 +235,7 @@ impl Conductor<'_> {
     /// What the probe does with every finished round after all of them, in the order of the rounds.
     fn second_pass(&mut self, session: &mut Session) {
         for number in 0..session.rounds {
-            let round = Round::counted(number);
+            let round = ProbeRound::counted(number);
             for arm in order(self.plan.arms.len(), number) {
                 if session.failed(arm) || session.stopped == Stopped::Interrupted {
                     continue;
@@ -261,7 +261,12 @@ impl Conductor<'_> {
     }
 
     /// Every arm once, in an order of its own.
-    fn round(&mut self, session: &mut Session, round: Round, told: &str) -> Vec<Option<Sample>> {
+    fn round(
+        &mut self,
+        session: &mut Session,
+        round: ProbeRound,
+        told: &str,
+    ) -> Vec<Option<Sample>> {
         let mut samples = vec![None; self.plan.arms.len()];
         for arm in order(self.plan.arms.len(), round.number) {
             if session.failed(arm) {

@@ -31,7 +31,7 @@ mod sample;
 mod stand;
 mod worker;
 
-pub use answer::{Answer, ArmSamples, Comparison, FloorRow};
+pub use answer::{Answer, ArmSamples, FloorRow, ProbeComparison};
 pub use arm::{Arm, Location, Role, candidate_arms};
 pub use conduct::{Hooks, Plan, Session, Stopped, conduct};
 pub use environment::{Environment, of_machine as environment_of_machine};
@@ -41,5 +41,5 @@ pub use machine::{Gate, Watch};
 pub use metric::{Better, Metric, Part};
 pub use probe::{Asked, Probe, bare, standard_arms};
 pub use sample::Sample;
-pub use stand::{Round, Stand, Workers};
+pub use stand::{ProbeRound, Stand, Workers};
 pub use worker::Worker;

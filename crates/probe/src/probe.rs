@@ -11,7 +11,7 @@ use crate::arm::{Arm, Location, Role, candidate_arms};
 use crate::error::{Error, Result};
 use crate::metric::Metric;
 use crate::sample::Sample;
-use crate::stand::{Round, Stand};
+use crate::stand::{ProbeRound, Stand};
 
 /// What the user asked to compare.
 #[derive(Debug, Clone)]
@@ -85,7 +85,7 @@ pub trait Probe: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// When it cannot be measured (any more).
-    fn measure(&self, stand: &mut Stand<'_>, round: Round) -> Result<Sample>;
+    fn measure(&self, stand: &mut Stand<'_>, round: ProbeRound) -> Result<Sample>;
 
     /// Whether there is a second pass over the rounds.
     fn has_second_pass(&self) -> bool {
@@ -98,7 +98,7 @@ pub trait Probe: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// When it cannot be measured; what the first passes gave stays.
-    fn measure_again(&self, _stand: &mut Stand<'_>, _round: Round) -> Result<Sample> {
+    fn measure_again(&self, _stand: &mut Stand<'_>, _round: ProbeRound) -> Result<Sample> {
         Ok(Sample::default())
     }
 

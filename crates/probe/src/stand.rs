@@ -25,14 +25,14 @@ const ITSELF: &str = "/proc/self/exe";
 
 /// A round, as the work may want to know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Round {
+pub struct ProbeRound {
     /// Counts from 0; rounds that warm up and are not counted come before.
     pub number: u32,
     /// The same for all arms of a round, so that their random choices are the same.
     pub seed: u64,
 }
 
-impl Round {
+impl ProbeRound {
     /// A round that warms up.
     pub const WARM_UP: Self = Self { number: 0, seed: 0 };
 

@@ -1,7 +1,5 @@
 //! Why something cannot be shown as it was asked for, and the way out.
 
-use std::error::Error as StdError;
-
 use culprit_engine::FilterError;
 use culprit_model::Metric;
 use thiserror::Error;
@@ -110,40 +108,5 @@ impl Error {
                 Some("use `--metric blocked`, or one cause such as `--metric blocked.lock`")
             }
         }
-    }
-}
-
-/// `what failed: why: the reason below that`, for any error.
-#[must_use]
-pub fn chain(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        let inner_text = inner.to_string();
-        // Many errors already print their source; saying it twice helps nobody.
-        if !text.contains(&inner_text) {
-            text.push_str(": ");
-            text.push_str(&inner_text);
-        }
-        source = inner.source();
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_chain_says_each_reason_once() {
-        #[derive(Debug, Error)]
-        #[error("read `x`")]
-        struct Outer(#[source] std::io::Error);
-        let error = Outer(std::io::Error::other("disk on fire"));
-        assert_eq!(chain(&error), "read `x`: disk on fire");
-        assert_eq!(
-            chain(&Error::NoFunction("f".to_owned())),
-            Error::NoFunction("f".to_owned()).to_string()
-        );
     }
 }

@@ -12,13 +12,15 @@
 //!           text    reports and findings      json    the documents      svg, html   pictures and pages
 //!
 //! probe     answers of probes (a feature)
+//! experiment  results of `bench cmd`, `verify`, `why` and the casebook (a feature)
 //! saved     kept results of measurements against each other
-//! units     1.00 s, 12.5 KiB, 97 %
 //! layout    tables, bars, colours, lines of a width
 //! ```
 
 mod digest;
 mod error;
+#[cfg(feature = "experiment")]
+pub mod experiment;
 pub mod filters;
 mod findings;
 pub mod html;
@@ -27,7 +29,6 @@ pub mod layout;
 mod palette;
 #[cfg(feature = "probe")]
 pub mod probe;
-mod runtimes;
 pub mod saved;
 pub mod shown;
 pub mod svg;
@@ -35,14 +36,15 @@ pub mod svg;
 mod testing;
 pub mod text;
 mod thread_time;
-mod units;
 pub mod views;
 mod weighed;
 
+use culprit_model::{seen_runtime as runtimes, values as units};
+
+pub use culprit_model::{SeenRuntime, chain};
 pub use digest::{Check, Digest, Excuse, Tops, answers, command_path};
-pub use error::{Error, chain};
+pub use error::Error;
 pub use findings::findings;
-pub use runtimes::SeenRuntime;
 pub use shown::{Indexes, Shown, View};
 pub use thread_time::{ThreadTime, thread_times};
 pub use units::{

@@ -75,9 +75,6 @@ pub(crate) struct DiskArgs {
     /// Do the work of the first job in this fio job file; other options override it
     #[arg(long, value_name = "FILE")]
     pub fio: Option<PathBuf>,
-    /// Compare the work with this description, such as `random reads`, and report differences. It can name reads or writes and their share, the order, cache, queue depth, threads and block size
-    #[arg(long, value_name = "TEXT")]
-    pub claim: Vec<String>,
     /// Only describe the work; measure nothing
     #[arg(long)]
     pub explain: bool,

@@ -43,7 +43,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
                 "random reads of the disk, 16 in flight",
             ),
             (
-                "culprit bench disk --diskspd '-c2G -b128K -d120 -t4 -o16 -r -w60' --claim 'random reads' --explain",
+                "culprit bench disk --diskspd '-c2G -b128K -d120 -t4 -o16 -r -w60' --explain",
                 "explain what a diskspd command line does",
             ),
         ],

@@ -55,7 +55,6 @@ pub(crate) use engine_args::EngineArgs;
 pub(crate) use exchange::{ExportArgs, ImportArgs, Target};
 pub(crate) use filter::{FilterArgs, RecordingsArg};
 pub(crate) use measure::{BenchArgs, CmdArgs, FailOnVerdict, MeasureArgs, Probe, VerifyArgs};
-pub(crate) use parse::Work;
 pub(crate) use probes::{BenchCompareArgs, NetArgs, ProbeArgs};
 pub(crate) use prove::{ConfigProveArgs, RuntimeProbes};
 pub(crate) use record::{Allocations, RecordArgs, Stacks};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use culprit_experiment::why::Work;
 use culprit_model::{Label, Nanos, Time, UnknownLabel};
 use culprit_record::DEFAULT_SAMPLING_BYTES;
 
@@ -106,22 +107,6 @@ pub(crate) fn allocations(text: &str) -> Result<Allocations, String> {
 /// A point in time, counted from the recording's start.
 pub(crate) fn time(text: &str) -> Result<Time, String> {
     duration(text).map(|length| Time(length.0))
-}
-
-/// How much work one run of a command does: `8:rows`.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Work {
-    /// How many units one run does.
-    pub amount: f64,
-    /// What a unit is called, in the plural.
-    pub unit: String,
-}
-
-impl Work {
-    /// Units a second, for a run of this length.
-    pub(crate) fn rate(&self, wall: Nanos) -> f64 {
-        if wall.0 == 0 { 0.0 } else { self.amount / wall.seconds() }
-    }
 }
 
 /// `N:UNIT`, as in `8:rows`.

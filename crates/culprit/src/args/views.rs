@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use culprit_experiment::why::Work;
 use culprit_model::Time;
 use culprit_report::views::{Column, DiffGroup};
 
 use super::EngineArgs;
 use super::filter::{FilterArgs, RecordingArg, RecordingsArg, percent};
-use super::parse::{self, Work};
+use super::parse;
 use super::places::FORMS;
 use crate::settings::variables;
 

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use culprit_experiment::why::Work;
 use culprit_model::Nanos;
 
 use super::keep::KeepArgs;
-use super::parse::{self, Work};
+use super::parse;
 use super::places::FORMS;
 use super::record::Stacks;
 use super::runtimes::RuntimeArgs;

@@ -1,8 +1,8 @@
 //! `culprit bench`: commands timed against each other, and probes of places.
 
-use std::path::Path;
 use std::time::Duration;
 
+use culprit_experiment::{Results, place_label};
 use culprit_probe::probes::copy_up::CopyUp;
 use culprit_probe::probes::files::Files;
 use culprit_probe::probes::log::Log;
@@ -13,17 +13,17 @@ use culprit_probe::probes::pressure::Pressure;
 use culprit_probe::probes::quota::Quota;
 use culprit_probe::probes::start::Start;
 use culprit_probe::probes::syscall::Syscall;
+use culprit_report::experiment::{BenchDocument, bench_csv, bench_markdown, bench_text, hyperfine};
 
+use super::exports::Exports;
 use super::{bench_compare, disk, probe};
-use crate::args::{BenchArgs, CmdArgs, NetArgs, Probe};
-use crate::bench::{Answer, Plan, conduct, csv, hyperfine, markdown, place_label};
+use crate::args::{BenchArgs, CmdArgs, FailOnVerdict, NetArgs, Probe};
+use crate::bench::{Planned, of_bench};
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::files;
-use crate::interrupt::Interrupts;
-use crate::json::BenchDocument;
+use crate::interrupt::interruptible;
 use crate::output::Output;
-use crate::session::Control;
-use crate::text::bench_text;
+use crate::workbench::{SessionRecorder, workbench};
 
 /// Runs it.
 ///
@@ -91,95 +91,67 @@ pub(crate) fn run(args: &BenchArgs, output: &mut Output) -> Result<Outcome, Fail
 }
 
 fn cmd(args: &CmdArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let plan = Plan::of_bench(args)?;
-    if output.wants_json() && !stdout_is_free(args) {
-        return Err(Failure::bad_input(
-            "cannot print the results: `--json` and the export both need stdout",
-        )
-        .hint("write the export to a file"));
-    }
-    let show = |answer: &Answer, output: &mut Output| {
+    let planned = of_bench(args)?;
+    let exports = Exports(vec![&args.export_json, &args.export_csv, &args.export_markdown]);
+    exports.check(output)?;
+    let show = |results: &Results, output: &mut Output| {
+        let document = BenchDocument::new(results);
         if let Some(path) = &args.save {
-            files::write_json(path, &BenchDocument::new(answer))?;
+            files::write_json(path, &document)?;
         }
-        export(args, answer, output)?;
-        if output.wants_json() {
-            output.document(&BenchDocument::new(answer))
-        } else if stdout_is_free(args) {
-            let text = bench_text(answer, output);
-            output.print(&text)
-        } else {
-            output.say_painted(&bench_text(answer, output));
-            Ok(())
-        }
+        let json = || {
+            let text = serde_json::to_string_pretty(&hyperfine(results));
+            text.map(|text| text + "\n").or_refused(|| "cannot write the JSON".to_owned())
+        };
+        let (csv, markdown) = (|| Ok(bench_csv(results)), || Ok(bench_markdown(results)));
+        exports.write(&[&json, &csv, &markdown], output)?;
+        let text = bench_text(results, output.layout());
+        exports.show(&document, &text, output)
     };
-    measure(&plan, output, show, &args.measure.fail_on)
+    measure(&planned, output, show, &args.measure.fail_on)
 }
 
-/// Carries a plan out and shows the answer; the exit code follows.
+/// Runs an experiment and shows its results; the exit code follows.
 ///
 /// # Errors
 /// As [`run`].
 pub(super) fn measure(
-    plan: &Plan,
+    (experiment, settings): &Planned,
     output: &mut Output,
-    show: impl FnOnce(&Answer, &mut Output) -> Result<(), Failure>,
-    fail_on: &[crate::args::FailOnVerdict],
+    show: impl FnOnce(&Results, &mut Output) -> Result<(), Failure>,
+    fail_on: &[FailOnVerdict],
 ) -> Result<Outcome, Failure> {
-    let control = Control::new();
-    let signalled = control.clone();
-    let interrupts = Interrupts::watch(move |interrupt| signalled.interrupt(interrupt))?;
-    let progress = output.progress();
-    let session = conduct(plan, &control, &progress);
-    progress.clear();
-    drop(interrupts);
-    let session = session?;
-    let answer = Answer::new(plan, &session);
-    let interrupted = session.timed.interrupted || session.recorded.interrupted;
-    let mut problems = session.timed.problems.into_iter();
-    if answer.rounds == 0 {
-        return Err(problems.next().map_or_else(nothing_finished, |(_, failure)| failure));
+    let (progress, recorder) = (output.progress(), SessionRecorder { settings });
+    let trials = interruptible(|control| {
+        let trials = experiment.run(&workbench(control, &progress, &recorder), &|_| true);
+        progress.clear();
+        trials
+    })??;
+    let results = Results::new(experiment, &trials);
+    let interrupted = trials.interrupted();
+    let mut problems = trials.timed.problems.into_iter();
+    if results.rounds == 0 {
+        return Err(problems.next().map_or_else(nothing_finished, |(_, error)| error.into()));
     }
-    show(&answer, output)?;
-    let mut problems = problems.chain(session.recorded.problems).chain(session.left);
+    show(&results, output)?;
+    let mut problems = problems.chain(trials.recorded.problems).chain(trials.left);
     match problems.next() {
         // The rest was worth showing, but not all that was asked was done.
-        Some((place, failure)) => Err(failure.into_refused().of(&place_label(plan, place))),
+        Some((place, error)) => {
+            let label = place_label(&experiment.places, place);
+            Err(Failure::from(error).into_refused().of(&label))
+        }
         None if interrupted => Ok(Outcome::Interrupted),
-        None if answer.fails_on(fail_on) => Ok(Outcome::Found),
+        None if fails_on(&results, fail_on) => Ok(Outcome::Found),
         None => Ok(Outcome::Done),
     }
 }
 
+/// Whether a verdict is one that the user asked to fail on.
+fn fails_on(results: &Results, asked: &[FailOnVerdict]) -> bool {
+    results.verdicts().any(|verdict| asked.contains(&FailOnVerdict::from(verdict)))
+}
+
 fn nothing_finished() -> Failure {
     Failure::interrupted("cannot time the commands: interrupted before the first round finished")
-}
-
-/// Where an export goes that is meant for stdout.
-const STDOUT: &str = "-";
-
-fn exports(args: &CmdArgs) -> [Option<&Path>; 3] {
-    [&args.export_json, &args.export_csv, &args.export_markdown].map(|path| path.as_deref())
-}
-
-/// Whether no export is meant for stdout, where it would stand between the answer.
-fn stdout_is_free(args: &CmdArgs) -> bool {
-    exports(args).into_iter().flatten().all(|path| path != Path::new(STDOUT))
-}
-
-fn export(args: &CmdArgs, answer: &Answer, output: &mut Output) -> Result<(), Failure> {
-    let json = || {
-        let text = serde_json::to_string_pretty(&hyperfine(answer));
-        text.map(|text| text + "\n").or_refused(|| "cannot write the JSON".to_owned())
-    };
-    let forms: [&dyn Fn() -> Result<String, Failure>; 3] =
-        [&json, &|| Ok(csv(answer)), &|| Ok(markdown(answer))];
-    for (path, form) in exports(args).into_iter().zip(forms) {
-        match path {
-            None => {}
-            Some(path) if path == Path::new(STDOUT) => output.print(&form()?)?,
-            Some(path) => files::write_whole(path, form()?.as_bytes())?,
-        }
-    }
-    Ok(())
 }

@@ -19,12 +19,8 @@ pub(super) fn run(args: &BenchCompareArgs, output: &mut Output) -> Result<Outcom
         .iter()
         .map(|after| Ok((after, changes(&first, after, args.band)?)))
         .collect::<Result<_, Failure>>()?;
-    if output.wants_json() {
-        output.document(&BenchCompareDocument::new(&first, &found))?;
-    } else {
-        let text = bench_compare_text(&first, &found, output.layout());
-        output.print(&text)?;
-    }
+    let document = || BenchCompareDocument::new(&first, &found);
+    output.show(document, |layout| bench_compare_text(&first, &found, layout))?;
     let judged =
         found.iter().flat_map(|(_, changes)| &changes.rows).filter(|row| row.metric.judged);
     let fails = judged.map(|row| FailOnVerdict::from(row.verdict));

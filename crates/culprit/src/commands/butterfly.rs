@@ -9,7 +9,7 @@ use culprit_report::{View, views};
 use crate::args::{FilterArgs, NameArgs, RecordingsArg};
 use crate::failure::{Failure, Outcome};
 use crate::load;
-use crate::output::Output;
+use crate::output::{Layout, Output};
 
 /// Rows of each side unless the user says otherwise.
 const ROWS: usize = 20;
@@ -20,14 +20,10 @@ const ROWS: usize = 20;
 /// When the recording or the filter cannot be read, or no frame has the name.
 pub(crate) fn run(args: &NameArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let (view, focus) = focused(args, load::view, output)?;
-    if output.wants_json() {
-        let document = ButterflyDocument::new(&view.tree, focus);
-        output.document(&OfView::new(&view, document))?;
-    } else {
-        let limit = view.filter.limit.unwrap_or(ROWS);
-        let text = views::butterfly_text(&view.tree, focus, limit, output.layout());
-        output.print(&(view.head(output.layout()) + &text))?;
-    }
+    let (tree, limit) = (&view.tree, view.filter.limit.unwrap_or(ROWS));
+    let document = || OfView::new(&view, ButterflyDocument::new(tree, focus));
+    let text = |layout: &Layout| views::butterfly_text(tree, focus, limit, layout);
+    output.show(document, |layout| view.head(layout) + &text(layout))?;
     Ok(Outcome::Done)
 }
 

@@ -2,14 +2,19 @@
 
 use std::path::PathBuf;
 
+use culprit_experiment::casebook::{self, Case, CaseOutcome, Effort, Shelf};
+use culprit_report::experiment::{
+    CaseDocument, CaseJson, CaseRunDocument, CasesDocument, case_outcome_text, case_text,
+    cases_text,
+};
+
 use crate::args::{CasebookAction, CasebookArgs, RunArgs};
-use crate::casebook::{self, Case, Effort, Ran, Shelf, Told};
 use crate::failure::{Failure, Outcome};
-use crate::interrupt::Interrupts;
-use crate::json::{CaseDocument, CaseJson, CaseRunDocument, CasesDocument};
+use crate::interrupt::interruptible;
 use crate::output::Output;
-use crate::session::Control;
-use crate::text::{case_text, list_text, told_text};
+use crate::session::Settings;
+use crate::settings::{has_program, of_places};
+use crate::workbench::{SessionRecorder, workbench};
 
 /// Runs it.
 ///
@@ -22,13 +27,9 @@ pub(crate) fn run(args: &CasebookArgs, output: &mut Output) -> Result<Outcome, F
         Some(CasebookAction::List(args)) => list(args.dir.as_ref(), output),
         Some(CasebookAction::Show(args)) => {
             let case = shelf(args.dir.as_ref()).case(&args.name)?;
-            let missing = casebook::missing(&case);
-            if output.wants_json() {
-                output.document(&CaseDocument::new(&case, &missing))?;
-            } else {
-                let text = case_text(&case, &missing, output);
-                output.print(&text)?;
-            }
+            let missing = missing(&case);
+            let document = || CaseDocument::new(&case, &missing);
+            output.show(document, |layout| case_text(&case, &missing, layout))?;
             Ok(Outcome::Done)
         }
         Some(CasebookAction::Run(args)) => run_cases(args, output),
@@ -46,28 +47,17 @@ fn list(folder: Option<&PathBuf>, output: &mut Output) -> Result<Outcome, Failur
         .iter()
         .map(|name| {
             let case = shelf.case(name)?;
-            let missing = casebook::missing(&case);
+            let missing = missing(&case);
             Ok((case, missing))
         })
         .collect::<Result<_, Failure>>()?;
-    if output.wants_json() {
-        output.document(&CasesDocument::new(&cases))?;
-    } else {
-        let text = list_text(&cases, output);
-        output.print(&text)?;
-    }
+    output.show(|| CasesDocument::new(&cases), |layout| cases_text(&cases, layout))?;
     Ok(Outcome::Done)
 }
 
-/// What became of a case.
-#[derive(Debug)]
-pub(crate) enum Became {
-    /// It was measured.
-    Told(Box<Told>),
-    /// This machine lacks these things.
-    Skipped(Vec<String>),
-    /// It could not be built or measured.
-    Failed(Failure),
+/// What this machine lacks for a case.
+fn missing(case: &Case) -> Vec<String> {
+    casebook::missing(case, &has_program, &of_places())
 }
 
 fn run_cases(args: &RunArgs, output: &mut Output) -> Result<Outcome, Failure> {
@@ -76,34 +66,35 @@ fn run_cases(args: &RunArgs, output: &mut Output) -> Result<Outcome, Failure> {
     // All are read before anything runs.
     let cases: Vec<Case> = names.iter().map(|name| shelf.case(name)).collect::<Result<_, _>>()?;
     let effort = if args.short { Effort::Short } else { Effort::Full };
-    let control = Control::new();
-    let signalled = control.clone();
-    let interrupts = Interrupts::watch(move |interrupt| signalled.interrupt(interrupt))?;
     let progress = output.progress();
-    let (mut results, mut interrupted): (Vec<(&Case, Became)>, bool) = (Vec::new(), false);
-    for case in &cases {
-        let missing = casebook::missing(case);
-        let became = if missing.is_empty() {
-            let how = (&shelf, effort, args.keep.as_deref());
-            match casebook::run(case, how, (&control, &progress), output) {
-                Ok(Ran::Told(told)) => Became::Told(told),
-                Ok(Ran::Interrupted) => {
-                    interrupted = true;
-                    break;
+    let settings = Settings::default();
+    let recorder = SessionRecorder { settings: &settings };
+    let (mut results, mut interrupted): (Vec<(&Case, CaseOutcome)>, bool) = (Vec::new(), false);
+    interruptible(|control| {
+        let bench = workbench(control, &progress, &recorder);
+        for case in &cases {
+            let missing = missing(case);
+            let outcome = if missing.is_empty() {
+                match casebook::run(case, (&shelf, effort, args.keep.as_deref()), &bench) {
+                    Ok(Some(result)) => CaseOutcome::Measured(Box::new(result)),
+                    Ok(None) => {
+                        interrupted = true;
+                        break;
+                    }
+                    Err(error) => CaseOutcome::Failed(error),
                 }
-                Err(failure) => Became::Failed(failure),
-            }
-        } else {
-            Became::Skipped(missing)
-        };
-        // Results come as they are there: the next case may take long, or be cut.
-        progress.clear_for(|| tell(case, &became, output))?;
-        results.push((case, became));
-    }
-    progress.clear();
-    drop(interrupts);
+            } else {
+                CaseOutcome::Skipped(missing)
+            };
+            // Results come as they are there: the next case may take long, or be cut.
+            progress.clear_for(|| show(case, &outcome, output))?;
+            results.push((case, outcome));
+        }
+        progress.clear();
+        Ok::<_, Failure>(())
+    })??;
     if output.wants_json() {
-        let rows = results.iter().map(|(case, became)| CaseJson::new(case, became)).collect();
+        let rows = results.iter().map(|(case, outcome)| CaseJson::new(case, outcome)).collect();
         output.document(&CaseRunDocument::new(rows, interrupted))?;
     }
     if interrupted {
@@ -112,31 +103,30 @@ fn run_cases(args: &RunArgs, output: &mut Output) -> Result<Outcome, Failure> {
     ended(results, args.all)
 }
 
-fn tell(case: &Case, became: &Became, output: &mut Output) -> Result<(), Failure> {
+fn show(case: &Case, outcome: &CaseOutcome, output: &mut Output) -> Result<(), Failure> {
     if output.wants_json() {
         return Ok(());
     }
-    let text = told_text(case, became, output);
+    let text = case_outcome_text(case, outcome, output.layout());
     output.print(&text)
 }
 
 /// A case that could not be measured leaves the question open, whatever the others told; so does one
 /// that was asked for by its name and lacks something here.
-fn ended(results: Vec<(&Case, Became)>, all: bool) -> Result<Outcome, Failure> {
-    let none_ran = results.iter().all(|(_, became)| matches!(became, Became::Skipped(_)));
-    let as_expected = |became: &Became| match became {
-        Became::Told(told) => told.as_expected(),
-        Became::Skipped(_) | Became::Failed(_) => true,
+fn ended(results: Vec<(&Case, CaseOutcome)>, all: bool) -> Result<Outcome, Failure> {
+    let none_ran = results.iter().all(|(_, outcome)| matches!(outcome, CaseOutcome::Skipped(_)));
+    let as_expected = |outcome: &CaseOutcome| match outcome {
+        CaseOutcome::Measured(result) => result.as_expected(),
+        CaseOutcome::Skipped(_) | CaseOutcome::Failed(_) => true,
     };
-    let outcome = if results.iter().all(|(_, became)| as_expected(became)) {
-        Outcome::Done
-    } else {
-        Outcome::Found
-    };
+    let all_expected = results.iter().all(|(_, outcome)| as_expected(outcome));
+    let outcome = if all_expected { Outcome::Done } else { Outcome::Found };
     for (case, became) in results {
         match became {
-            Became::Failed(failure) => return Err(failure.into_refused().of(&case.name)),
-            Became::Skipped(missing) if !all || none_ran => {
+            CaseOutcome::Failed(error) => {
+                return Err(Failure::from(error).into_refused().of(&case.name));
+            }
+            CaseOutcome::Skipped(missing) if !all || none_ran => {
                 let lacks = missing.join(", ");
                 return Err(Failure::refused(format!(
                     "cannot run the case `{}`: this machine lacks {lacks}",

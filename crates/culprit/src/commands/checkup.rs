@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use culprit_engine::stats::Stopping;
+use culprit_experiment::measured_findings;
 use culprit_model::Finding;
 use culprit_place::PlaceSpec;
+use culprit_probe::inside::Clock;
 use culprit_probe::probes::copy_up::{CopyUp, Size};
 use culprit_probe::probes::files::Files;
 use culprit_probe::probes::notify::{Notify, Reader};
@@ -13,9 +15,7 @@ use culprit_probe::probes::syscall::Syscall;
 use culprit_probe::{Answer, Asked, Plan, Probe, Role, Stopped};
 
 use super::probe::{Measured, failure, measure};
-use crate::clock::Moment;
 use crate::failure::{Context as _, Failure};
-use crate::measured;
 use crate::output::Output;
 
 /// No probe is begun after this time; the longest takes a few seconds.
@@ -65,10 +65,11 @@ pub(super) fn checkup(place: &PlaceSpec, output: &mut Output) -> Result<Checkup,
     if matches!(place, PlaceSpec::Host { .. }) {
         return Ok(told);
     }
-    let begun = Moment::now();
+    let begun = Clock::now();
+    let passed = || Duration::from_nanos(Clock::now() - begun);
     for probe in probes() {
         let id = probe.id();
-        if begun.elapsed() > ENOUGH {
+        if passed() > ENOUGH {
             told.left_out.push(format!(
                 "{id}: not measured, the time was over; run: culprit bench {id} --place host \
                  --place {place}"
@@ -83,13 +84,13 @@ pub(super) fn checkup(place: &PlaceSpec, output: &mut Output) -> Result<Checkup,
             Err(failure) => told.left_out.push(format!("{id}: {failure}")),
         }
     }
-    told.took = begun.elapsed();
+    told.took = passed();
     Ok(told)
 }
 
 impl Checkup {
     fn take(&mut self, id: &'static str, answer: &Answer) {
-        let mut found = measured::findings(answer);
+        let mut found = measured_findings(answer);
         self.causes.append(&mut found.causes);
         self.places.append(&mut found.places);
         let facts = answer.arms.iter().flat_map(|arm| &arm.facts);

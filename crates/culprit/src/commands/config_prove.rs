@@ -9,12 +9,11 @@ use culprit_place::{Pid, PlaceSpec, procfs, running_container};
 use super::config::inspected;
 use crate::args::{ConfigProveArgs, ConfigSourceArgs, RuntimeProbes};
 use crate::failure::{Context as _, Failure, Outcome};
-use crate::interrupt::Interrupts;
+use crate::interrupt::interruptible;
 use crate::json::ProofDocument;
 use crate::output::Output;
 use crate::prove::{Plan, Subject, prove, rounds};
 use crate::running::redactor_with;
-use crate::session::Control;
 use crate::text::config_prove;
 use crate::{places, settings};
 
@@ -24,12 +23,7 @@ use crate::{places, settings};
 /// When the command cannot be started, or no process can be observed.
 pub(crate) fn run(args: &ConfigProveArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let plan = plan(args)?;
-    let control = Control::new();
-    let signalled = control.clone();
-    let interrupts = Interrupts::watch(move |interrupt| signalled.interrupt(interrupt))?;
-    let proof = prove(&plan, &control);
-    drop(interrupts);
-    let proof = proof?;
+    let proof = interruptible(|control| prove(&plan, control))??;
     if let Some(path) = &args.output {
         let mut text = serde_json::to_string_pretty(&ProofDocument::new(&proof))
             .or_refused(|| "cannot write the JSON".to_owned())?;

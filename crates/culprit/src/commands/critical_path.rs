@@ -9,7 +9,7 @@ use culprit_report::views::{PathView, path_text};
 use crate::args::PathArgs;
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::load;
-use crate::output::Output;
+use crate::output::{Layout, Output};
 
 /// Links unless the user says otherwise: what a screen holds.
 const LINKS: usize = 40;
@@ -25,13 +25,9 @@ pub(crate) fn run(args: &PathArgs, output: &mut Output) -> Result<Outcome, Failu
     let path = selected_path(&recording, &lives, thread, range);
     let causes = Causes::of(&recording);
     let view = PathView::new(&recording, &causes, thread, range, &path);
-    if output.wants_json() {
-        let document = PathDocument::new(&view, args.limit.unwrap_or(0));
-        output.document(&OfRecording::new(&recording, document))?;
-    } else {
-        let text = path_text(&view, args.limit.unwrap_or(LINKS), output.layout());
-        output.print(&text)?;
-    }
+    let document = || PathDocument::new(&view, args.limit.unwrap_or(0));
+    let text = |layout: &Layout| path_text(&view, args.limit.unwrap_or(LINKS), layout);
+    output.show(|| OfRecording::new(&recording, document()), text)?;
     Ok(Outcome::Done)
 }
 

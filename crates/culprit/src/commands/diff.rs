@@ -9,7 +9,7 @@ use culprit_report::views::{DiffRun, DiffRuns, DiffScale, DiffView, common_metri
 
 use crate::args::DiffArgs;
 use crate::failure::{Failure, Outcome};
-use crate::output::Output;
+use crate::output::{Layout, Output};
 use crate::{files, fleet, load, presets};
 
 /// Rows of a table unless the user says otherwise.
@@ -35,11 +35,10 @@ pub(crate) fn run(args: &DiffArgs, output: &mut Output) -> Result<Outcome, Failu
     if let Some(path) = &args.output {
         files::write_whole(path, svg::diff_svg(&view).as_bytes())?;
         output.say(&format!("wrote {}", path.display()));
-    } else if output.wants_json() {
-        output.document(&DiffDocument::new(&view, filter.limit.unwrap_or(0)))?;
     } else {
-        let text = diff_text(&view, filter.limit.unwrap_or(ROWS), output.layout());
-        output.print(&text)?;
+        let document = || DiffDocument::new(&view, filter.limit.unwrap_or(0));
+        let text = |layout: &Layout| diff_text(&view, filter.limit.unwrap_or(ROWS), layout);
+        output.show(document, text)?;
     }
     Ok(Outcome::Done)
 }

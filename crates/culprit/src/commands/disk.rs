@@ -3,28 +3,22 @@
 use std::time::Duration;
 
 use culprit_model::Nanos;
-use culprit_probe::probes::disk::definition::{CLAIMS, differences, is_understood};
-use culprit_probe::probes::disk::{Disk, Engine, Files, Spec, diskspd, fio};
+use culprit_probe::probes::disk::definitions::{diskspd, fio};
+use culprit_probe::probes::disk::{Disk, Engine, Files, Spec};
+use culprit_report::probe::DiskDocument;
 
 use super::probe;
 use crate::args::DiskArgs;
 use crate::failure::{Context as _, Failure, Outcome};
-use crate::json::DiskDocument;
-use crate::output::{Output, clean, wrap};
-
-/// A workload, and what is to be said about it.
-#[derive(Debug)]
-struct Work {
-    spec: Spec,
-    remarks: Vec<String>,
-}
+use crate::output::{Layout, Output, clean, wrap};
 
 /// Runs it.
 ///
 /// # Errors
 /// When the options or the definition make no sense; as all probes otherwise.
 pub(super) fn run(args: &DiskArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let Work { spec, remarks } = work(args)?;
+    let (mut spec, remarks) = defined(args)?;
+    change(&mut spec, args);
     spec.check().map_err(|fault| Failure::bad_input(fault.what).hints(fault.hint))?;
     let files = if args.same_file { Files::Shared } else { Files::OwnEachRound };
     let words = (spec.words(), remarks.clone());
@@ -41,34 +35,16 @@ fn explain(
     remarks: &[String],
     output: &mut Output,
 ) -> Result<Outcome, Failure> {
-    if output.wants_json() {
-        output.document(&DiskDocument::new(disk, words, remarks))?;
-        return Ok(Outcome::Done);
-    }
     let lines = words.iter().chain(remarks);
-    let text: String =
-        lines.map(|line| wrap(&clean(&format!("{line}.")), output.width(), "  ")).collect();
-    output.print(&text)?;
+    let text = |layout: &Layout| {
+        lines.map(|line| wrap(&clean(&format!("{line}.")), layout.width(), "  ")).collect()
+    };
+    output.show(|| DiskDocument::new(disk, words, remarks), text)?;
     Ok(Outcome::Done)
 }
 
-fn work(args: &DiskArgs) -> Result<Work, Failure> {
-    let (mut spec, mut remarks, mut claims) = defined(args)?;
-    change(&mut spec, args);
-    claims.extend(args.claim.iter().cloned());
-    remarks.extend(claims.iter().flat_map(|claim| differences(claim, &spec)));
-    // A job's name need not say anything; what is typed as a claim is meant to.
-    let vague = args.claim.iter().filter(|claim| !is_understood(claim));
-    remarks.extend(
-        vague.map(|claim| {
-            format!("the claim `{claim}` cannot be checked; a claim can name {CLAIMS}")
-        }),
-    );
-    Ok(Work { spec, remarks })
-}
-
-/// What another tool's definition says; the default without one.
-fn defined(args: &DiskArgs) -> Result<(Spec, Vec<String>, Vec<String>), Failure> {
+/// What another tool's definition says, and what is to be said about it; the default without one.
+fn defined(args: &DiskArgs) -> Result<(Spec, Vec<String>), Failure> {
     let definition = match (&args.diskspd, &args.fio) {
         (Some(line), _) => diskspd::parse(line),
         (None, Some(path)) => {
@@ -76,7 +52,7 @@ fn defined(args: &DiskArgs) -> Result<(Spec, Vec<String>, Vec<String>), Failure>
                 .or_bad_input(|| format!("cannot read the job file `{}`", path.display()))?;
             fio::parse(&text)
         }
-        (None, None) => return Ok((Spec::default(), Vec::new(), Vec::new())),
+        (None, None) => return Ok((Spec::default(), Vec::new())),
     };
     let definition = definition
         .map_err(|fault| Failure::bad_input(fault.what.clone()).hints(fault.hint.clone()))?;
@@ -84,7 +60,7 @@ fn defined(args: &DiskArgs) -> Result<(Spec, Vec<String>, Vec<String>), Failure>
     if let Some(target) = definition.target {
         remarks.push(format!("`{target}` is not used: this probe writes a file of its own"));
     }
-    Ok((definition.spec, remarks, definition.claims))
+    Ok((definition.spec, remarks))
 }
 
 /// Options count more than a definition.

@@ -20,12 +20,8 @@ pub(crate) fn run(args: &ExplainArgs, output: &mut Output) -> Result<Outcome, Fa
         return Ok(Outcome::Done);
     };
     let doc = pages().find(|doc| doc.id == wanted).ok_or_else(|| unknown(wanted))?;
-    if output.wants_json() {
-        output.document(&Page { schema: SCHEMA, finding: Entry::from(&doc) })?;
-    } else {
-        let text = finding_page(&doc, output.layout());
-        output.print(&text)?;
-    }
+    let document = || Page { schema: SCHEMA, finding: Entry::from(&doc) };
+    output.show(document, |layout| finding_page(&doc, layout))?;
     Ok(Outcome::Done)
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use culprit_exchange::{Error, Imported};
+use culprit_experiment::stem;
 use culprit_model::Recording;
 use culprit_report::json::SCHEMA;
 use serde::Serialize;
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &ImportArgs, output: &mut Output) -> Result<Outcome, Fai
 /// `a.culprit` of `a.folded`; `a-1.culprit` where that is taken.
 fn unused(file: &Path) -> PathBuf {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let stem = files::stem(name.split('.').find(|part| !part.is_empty()).unwrap_or("import"));
+    let stem = stem(name.split('.').find(|part| !part.is_empty()).unwrap_or("import"));
     let first = PathBuf::from(format!("{stem}.culprit"));
     if first.exists() { files::unused(&stem, ".culprit") } else { first }
 }

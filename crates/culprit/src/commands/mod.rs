@@ -20,6 +20,7 @@ mod disk;
 mod doctor;
 mod explain;
 mod export;
+mod exports;
 mod fail_on;
 mod findings;
 mod flame;
@@ -39,7 +40,6 @@ mod view;
 mod wakers;
 mod why;
 
-pub(crate) use casebook::Became;
 pub(crate) use config::{profile_named as config_profile, profiles_for as config_profiles_for};
 #[cfg(test)]
 pub(crate) use why::page as why_page;

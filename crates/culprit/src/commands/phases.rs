@@ -10,7 +10,7 @@ use super::critical_path;
 use crate::args::PathArgs;
 use crate::failure::{Failure, Outcome};
 use crate::load;
-use crate::output::Output;
+use crate::output::{Layout, Output};
 
 /// Places of a phase unless the user says otherwise.
 const PLACES: usize = 5;
@@ -42,13 +42,9 @@ pub(crate) fn run(args: &PathArgs, output: &mut Output) -> Result<Outcome, Failu
     }
     let findings = first_findings(&recording, &phases.phases, thread);
     let view = PhasesView { phases: &phases, findings: &findings, counted: &counted };
-    if output.wants_json() {
-        let document = PhasesDocument::new(&view, args.limit.unwrap_or(0));
-        output.document(&OfRecording::new(&recording, document))?;
-    } else {
-        let text = phases_text(&view, args.limit.unwrap_or(PLACES), output.layout());
-        output.print(&text)?;
-    }
+    let document = || PhasesDocument::new(&view, args.limit.unwrap_or(0));
+    let text = |layout: &Layout| phases_text(&view, args.limit.unwrap_or(PLACES), layout);
+    output.show(|| OfRecording::new(&recording, document()), text)?;
     Ok(Outcome::Done)
 }
 

@@ -1,8 +1,9 @@
 //! The way that all probes of `culprit bench` go: options to a plan, rounds, the answer in every form.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use culprit_engine::stats::Stopping;
+use culprit_experiment::{Control, measured_findings};
 use culprit_findings::MeasuredFindings;
 use culprit_model::Nanos;
 use culprit_place::PlaceSpec;
@@ -11,16 +12,14 @@ use culprit_probe::{
 };
 use culprit_report::probe::{ProbeDocument, csv, markdown, probe_page, probe_text};
 
+use super::exports::Exports;
 use crate::args::{FailOnVerdict, ProbeArgs};
+use crate::bench::stopping;
 use crate::failure::{Context as _, Failure, Outcome, chain};
-use crate::interrupt::Interrupts;
+use crate::interrupt::interruptible;
 use crate::output::Output;
-use crate::session::Control;
 use crate::settings::of_places;
-use crate::{files, measured, places};
-
-/// Where an export goes that is meant for stdout.
-const STDOUT: &str = "-";
+use crate::{files, places};
 
 /// After this time no round beyond the least number is begun, unless the user says otherwise.
 const USUAL_BUDGET: Nanos = Nanos(60_000_000_000);
@@ -35,15 +34,9 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<Outcome, Failure> {
     let plan = plan(probe, args)?;
-    if output.wants_json() && exports(args).iter().any(|path| is_stdout(*path)) {
-        return Err(Failure::bad_input(
-            "cannot print the results: `--json` and the export both need stdout",
-        )
-        .hint("write the export to a file"));
-    }
-    let files = [&args.save, &args.html, &args.export_csv, &args.export_markdown];
-    let mut files = files.into_iter().flatten().filter(|path| !is_stdout(Some(path)));
-    files.try_for_each(|path| files::check_writable(path))?;
+    exports(args).check(output)?;
+    let files = Exports(vec![&args.save, &args.html, &args.export_csv, &args.export_markdown]);
+    files.files().try_for_each(files::check_writable)?;
     if let Some(round) = plan.round_ns().filter(|round| *round > plan.budget_ns) {
         output.warn(&format!(
             "one round takes at least {} here, longer than the budget of {}; give fewer places, a \
@@ -78,7 +71,7 @@ fn plan(probe: Box<dyn Probe>, args: &ProbeArgs) -> Result<Plan, Failure> {
     let host_dir = host_dir(places.first())?;
     let asked = Asked { places, at: args.at.clone(), host_dir, control: !args.no_control };
     let arms = probe.arms(&asked).map_err(|error| failure(&error))?;
-    let stopping = stopping(args, probe.least_rounds())?;
+    let stopping = stopping_of(args, probe.least_rounds())?;
     Ok(Plan {
         probe,
         arms,
@@ -111,21 +104,10 @@ fn host_dir(first: Option<&PlaceSpec>) -> Result<PathBuf, Failure> {
     }
 }
 
-fn stopping(args: &ProbeArgs, least_of_probe: u32) -> Result<Stopping, Failure> {
-    if let Some(rounds) = args.rounds {
-        return Ok(Stopping { least: rounds, ..Stopping::for_band(args.band, rounds) });
-    }
+fn stopping_of(args: &ProbeArgs, least_of_probe: u32) -> Result<Stopping, Failure> {
     // Who gives a time wants it kept, whatever number of rounds would tell more.
     let usual = if args.budget.is_some() { 1 } else { least_of_probe.min(args.max) };
-    let least = args.min.unwrap_or(usual);
-    if least > args.max {
-        return Err(Failure::bad_input(format!(
-            "cannot choose the number of rounds: `--min {least}` is larger than `--max {}`",
-            args.max
-        ))
-        .hint("lower `--min` or raise `--max`; `--rounds` runs an exact number"));
-    }
-    Ok(Stopping { least, ..Stopping::for_band(args.band, args.max) })
+    stopping(args.rounds, (args.min.unwrap_or(usual), args.max), args.band)
 }
 
 /// A session that has ended, with what `show` made of it.
@@ -146,9 +128,15 @@ pub(super) fn measure<T>(
     output: &mut Output,
     show: impl FnOnce(&Session, &mut Output) -> T,
 ) -> Result<Measured<T>, Failure> {
-    let control = Control::new();
-    let signalled = control.clone();
-    let interrupts = Interrupts::watch(move |interrupt| signalled.interrupt(interrupt))?;
+    interruptible(|control| measure_until(control, plan, output, show))?
+}
+
+fn measure_until<T>(
+    control: &Control,
+    plan: &Plan,
+    output: &mut Output,
+    show: impl FnOnce(&Session, &mut Output) -> T,
+) -> Result<Measured<T>, Failure> {
     places::sweep();
     let program = std::env::current_exe()
         .or_refused(|| "cannot find Culprit's own program file".to_owned())?;
@@ -171,7 +159,6 @@ pub(super) fn measure<T>(
     progress.clear();
     late.into_iter().for_each(|(_, error)| output.warn(&failure(&error).text()));
     let left = left.into_iter().map(told).collect();
-    drop(interrupts);
     Ok(Measured { session, shown, left })
 }
 
@@ -217,51 +204,34 @@ fn fails(answer: &Answer, on: &[FailOnVerdict]) -> bool {
     about_places.map(|row| FailOnVerdict::from(row.verdict)).any(|verdict| on.contains(&verdict))
 }
 
-fn exports(args: &ProbeArgs) -> [Option<&Path>; 2] {
-    [&args.export_csv, &args.export_markdown].map(|path| path.as_deref())
-}
-
-fn is_stdout(path: Option<&Path>) -> bool {
-    path == Some(Path::new(STDOUT))
+fn exports(args: &ProbeArgs) -> Exports<'_> {
+    Exports(vec![&args.export_csv, &args.export_markdown])
 }
 
 /// Shows the answer, also where a file could not be written.
 fn show(answer: &Answer, args: &ProbeArgs, output: &mut Output) -> Result<(), Failure> {
-    let findings = measured::findings(answer);
-    let written = write(answer, &findings, args, output);
-    if output.wants_json() {
-        output.document(&ProbeDocument::new(answer, &findings))?;
-    } else if exports(args).iter().any(|path| is_stdout(*path)) {
-        output.say_painted(&probe_text(answer, &findings, output.layout()));
-    } else {
-        let text = probe_text(answer, &findings, output.layout());
-        output.print(&text)?;
-    }
+    let findings = measured_findings(answer);
+    let document = ProbeDocument::new(answer, &findings);
+    let written = write(answer, (&findings, &document), args, output);
+    let text = probe_text(answer, &findings, output.layout());
+    exports(args).show(&document, &text, output)?;
     written
 }
 
 fn write(
     answer: &Answer,
-    findings: &MeasuredFindings,
+    (findings, document): (&MeasuredFindings, &ProbeDocument),
     args: &ProbeArgs,
     output: &mut Output,
 ) -> Result<(), Failure> {
     if let Some(path) = &args.save {
-        files::write_json(path, &ProbeDocument::new(answer, findings))?;
+        files::write_json(path, document)?;
     }
     if let Some(path) = &args.html {
         files::write_whole(path, probe_page(answer, findings).as_bytes())?;
         output.say(&format!("wrote {}", path.display()));
     }
-    let forms: [&dyn Fn() -> String; 2] = [&|| csv(answer), &|| markdown(answer)];
-    for (path, form) in exports(args).into_iter().zip(forms) {
-        match path {
-            None => {}
-            path if is_stdout(path) => output.print(&form())?,
-            Some(path) => files::write_whole(path, form().as_bytes())?,
-        }
-    }
-    Ok(())
+    exports(args).write(&[&|| Ok(csv(answer)), &|| Ok(markdown(answer))], output)
 }
 
 /// A probe's error as users see it.

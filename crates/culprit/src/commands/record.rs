@@ -5,18 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use culprit_model::{Pid, Recording};
+use culprit_experiment::stem as file_stem;
+use culprit_model::{Pid, Recording, SeenRuntime};
 use culprit_place::{Cgroup, Command, PlaceSpec, SharedLibrary, Stdio};
 use culprit_record::{ActivityProbe, AllocationTrace, ClockRate, Extras, SocketActivity, Target};
+use culprit_report::filters;
 use culprit_report::json::{OfRecording, SCHEMA};
 use culprit_report::text::summary_text;
-use culprit_report::{SeenRuntime, filters};
 use serde::Serialize;
 
 use crate::args::{ActivityArg, Allocations, RecordArgs};
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::files::{self, Replaced};
-use crate::interrupt::Interrupts;
+use crate::interrupt::interruptible;
 use crate::output::{Output, Progress};
 use crate::session::{CommandRun, Control, SamplerFolder, Settings, run_command, run_target};
 use crate::{load, places};
@@ -138,9 +139,9 @@ fn socket(activity: &ActivityArg) -> Option<SocketActivity> {
 /// What the recording is named after.
 fn stem(args: &RecordArgs) -> String {
     match (args.command.first(), args.pid.first(), &args.container) {
-        (Some(program), ..) => files::stem(program),
+        (Some(program), ..) => file_stem(program),
         (_, Some(pid), _) => format!("pid-{pid}"),
-        (_, _, Some(name)) => files::stem(name),
+        (_, _, Some(name)) => file_stem(name),
         _ if args.all => "machine".to_owned(),
         _ => "cgroup".to_owned(),
     }
@@ -205,14 +206,12 @@ pub(crate) fn run(args: &RecordArgs, output: &mut Output) -> Result<Outcome, Fai
         output.say(&warning);
     }
     let replaced = Replaced::set_aside(&plan.output, args.force)?;
-    let control = Control::new();
-    let signalled = control.clone();
-    let interrupts = Interrupts::watch(move |interrupt| signalled.interrupt(interrupt))?;
     let progress = output.progress();
-    let recorded = plan.carry_out(&control, &progress);
-    progress.clear();
-    drop(interrupts);
-    let recorded = recorded?;
+    let recorded = interruptible(|control| {
+        let recorded = plan.carry_out(control, &progress);
+        progress.clear();
+        recorded
+    })??;
     replaced.discard();
     tell(&plan, recorded, output)
 }
@@ -307,7 +306,7 @@ impl Plan {
 }
 
 impl Recorded {
-    fn of(ran: crate::session::Ran) -> Self {
+    fn of(ran: culprit_experiment::RecordedCommand) -> Self {
         let exit_code = Some(ran.exit.shell_code());
         Self { recording: ran.recording, exit_code, cut: ran.cut, problem: ran.problem }
     }

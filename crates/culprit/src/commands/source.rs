@@ -7,7 +7,7 @@ use super::butterfly;
 use crate::args::NameArgs;
 use crate::failure::{Failure, Outcome};
 use crate::load;
-use crate::output::Output;
+use crate::output::{Layout, Output};
 
 /// Runs it.
 ///
@@ -24,13 +24,9 @@ pub(crate) fn run(args: &NameArgs, output: &mut Output) -> Result<Outcome, Failu
         ))
         .hint("groups rename functions: remove `--group`"));
     }
-    if output.wants_json() {
-        let document = SourceDocument::new(&name, tree, &lines);
-        output.document(&OfView::new(&view, document))?;
-    } else {
-        let read = |file: &str| std::fs::read_to_string(file).ok();
-        let text = source_text(&name, tree, &lines, read, output.layout());
-        output.print(&(view.head(output.layout()) + &text))?;
-    }
+    let document = || OfView::new(&view, SourceDocument::new(&name, tree, &lines));
+    let read = |file: &str| std::fs::read_to_string(file).ok();
+    let text = |layout: &Layout| source_text(&name, tree, &lines, read, layout);
+    output.show(document, |layout| view.head(layout) + &text(layout))?;
     Ok(Outcome::Done)
 }

@@ -6,7 +6,7 @@ use culprit_report::views::{waits_of, waker_rows, wakers_text};
 use crate::args::ViewArgs;
 use crate::failure::{Failure, Outcome};
 use crate::load;
-use crate::output::Output;
+use crate::output::{Layout, Output};
 
 /// Rows unless the user says otherwise.
 const ROWS: usize = 15;
@@ -24,12 +24,8 @@ pub(crate) fn run(args: &ViewArgs, output: &mut Output) -> Result<Outcome, Failu
     let json = output.wants_json();
     let limit = filter.limit.unwrap_or(if json { 0 } else { ROWS });
     let (rows, left_out) = waker_rows(&recording, &tree, limit);
-    if json {
-        let document = WakersDocument::new(&tree, &rows, left_out);
-        output.document(&OfRecording::new(&recording, document))?;
-    } else {
-        let text = wakers_text(&tree, &rows, left_out, output.layout());
-        output.print(&text)?;
-    }
+    let document = || WakersDocument::new(&tree, &rows, left_out);
+    let text = |layout: &Layout| wakers_text(&tree, &rows, left_out, layout);
+    output.show(|| OfRecording::new(&recording, document()), text)?;
     Ok(Outcome::Done)
 }

@@ -15,9 +15,9 @@ use crate::failure::{Context as _, Failure};
 use crate::json::ErrorDocument;
 use crate::settings;
 
+pub(crate) use culprit_model::values::{bytes, percent};
 pub(crate) use culprit_model::{clean, clean_lines};
-pub(crate) use culprit_report::layout::{Align, Layout, Paint, Table, elide, wrap};
-pub(crate) use culprit_report::{bytes, number, percent, signed_duration};
+pub(crate) use culprit_report::layout::{Align, Layout, Paint, Table, wrap};
 pub(crate) use progress::Progress;
 
 /// Output is never laid out wider: long lines are hard to read.
@@ -164,6 +164,21 @@ impl Output {
             out.write_all(b"\n")?;
             out.flush()
         })
+    }
+
+    /// Prints results: the one JSON document, or the text.
+    ///
+    /// # Errors
+    /// As [`Output::print`].
+    pub(crate) fn show<D: Serialize>(
+        &mut self,
+        document: impl FnOnce() -> D,
+        text: impl FnOnce(&Layout) -> String,
+    ) -> Result<(), Failure> {
+        match self.json {
+            true => self.document(&document()),
+            false => self.print(&text(&self.layout)),
+        }
     }
 
     /// Tells a failure: in words on stderr, and with `--json` as the document on stdout.

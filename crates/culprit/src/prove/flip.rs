@@ -13,7 +13,7 @@ use crate::session::Control;
 
 /// What the comparison says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum FlipEffect {
     /// Only the run with the other value differs.
     Changed,
     /// All runs are the same.
@@ -34,20 +34,20 @@ pub(super) fn compare(
     words: &[String],
     (name, value): &(String, String),
     control: &Control,
-) -> Result<Verdict, Failure> {
+) -> Result<FlipEffect, Failure> {
     let first = run(place, words, None, control)?;
     let flipped = run(place, words, Some((name.as_str(), value.as_str())), control)?;
     let second = run(place, words, None, control)?;
     Ok(verdict(&first, &second, &flipped))
 }
 
-fn verdict(first: &Ran, second: &Ran, flipped: &Ran) -> Verdict {
+fn verdict(first: &Ran, second: &Ran, flipped: &Ran) -> FlipEffect {
     if first != second {
-        Verdict::Unstable
+        FlipEffect::Unstable
     } else if first == flipped {
-        Verdict::Same
+        FlipEffect::Same
     } else {
-        Verdict::Changed
+        FlipEffect::Changed
     }
 }
 
@@ -83,9 +83,9 @@ mod tests {
     #[test]
     fn only_a_stable_command_proves_an_effect() {
         let ran = |text: &str, code: i32| (text.as_bytes().to_vec(), Exit::Code(code));
-        assert_eq!(verdict(&ran("a", 0), &ran("a", 0), &ran("b", 0)), Verdict::Changed);
-        assert_eq!(verdict(&ran("a", 0), &ran("a", 0), &ran("a", 1)), Verdict::Changed);
-        assert_eq!(verdict(&ran("a", 0), &ran("a", 0), &ran("a", 0)), Verdict::Same);
-        assert_eq!(verdict(&ran("a", 0), &ran("c", 0), &ran("b", 0)), Verdict::Unstable);
+        assert_eq!(verdict(&ran("a", 0), &ran("a", 0), &ran("b", 0)), FlipEffect::Changed);
+        assert_eq!(verdict(&ran("a", 0), &ran("a", 0), &ran("a", 1)), FlipEffect::Changed);
+        assert_eq!(verdict(&ran("a", 0), &ran("a", 0), &ran("a", 0)), FlipEffect::Same);
+        assert_eq!(verdict(&ran("a", 0), &ran("c", 0), &ran("b", 0)), FlipEffect::Unstable);
     }
 }

@@ -9,9 +9,9 @@ use culprit_config::{
 use culprit_place::Exit;
 use culprit_record::observe::{GapKind, Lookup, ObservedProcess, Reader, WatchedValue};
 
-use super::flip::Verdict;
+use super::flip::FlipEffect;
 use super::report::{Report, Use};
-use super::run::Round;
+use super::run::ObservedRun;
 use super::{Plan, Subject};
 
 /// Functions that belong to a language's own interface.
@@ -74,7 +74,7 @@ impl Gathered {
     }
 
     /// Adds a round.
-    pub(super) fn add(&mut self, round: &Round) {
+    pub(super) fn add(&mut self, round: &ObservedRun) {
         self.proof.rounds += 1;
         self.exits.push(round.exit);
         self.proof.armed.extend(round.watched.iter().cloned());
@@ -95,7 +95,7 @@ impl Gathered {
         }
     }
 
-    fn add_process(&mut self, process: &ObservedProcess, round: &Round, blind: bool) {
+    fn add_process(&mut self, process: &ObservedProcess, round: &ObservedRun, blind: bool) {
         let hooked = HookReads::new(&round.reports, process, round.decoy.as_deref());
         let watch = watch(process, round, blind);
         let program = self.proof.programs.len();
@@ -141,7 +141,7 @@ impl Gathered {
         }));
     }
 
-    fn add_gaps(&mut self, process: &ObservedProcess, hooked: &HookReads<'_>, round: &Round) {
+    fn add_gaps(&mut self, process: &ObservedProcess, hooked: &HookReads<'_>, round: &ObservedRun) {
         let name = || {
             let program = process.program.rsplit('/').next().unwrap_or_default();
             format!("`{program}` (process {})", process.pid)
@@ -164,9 +164,9 @@ impl Gathered {
     }
 
     /// Adds what a comparison with another value says.
-    pub(super) fn add_flip(&mut self, name: &str, verdict: Verdict) {
+    pub(super) fn add_flip(&mut self, name: &str, verdict: FlipEffect) {
         match verdict {
-            Verdict::Changed => self.proof.observations.push(Observation {
+            FlipEffect::Changed => self.proof.observations.push(Observation {
                 name: name.to_owned(),
                 program: 0,
                 grade: Grade::EffectiveDump,
@@ -174,13 +174,13 @@ impl Gathered {
                 first: None,
                 through: "flip".to_owned(),
             }),
-            Verdict::Same => {
+            FlipEffect::Same => {
                 let why = format!(
                     "another value of `{name}` changed neither the output nor the exit code"
                 );
                 self.gap("flip", why, "");
             }
-            Verdict::Unstable => {
+            FlipEffect::Unstable => {
                 let why =
                     format!("`{name}`: the command's output differs from run to run by itself");
                 self.gap("flip", why, "give a command whose output is the same each time");
@@ -241,7 +241,7 @@ impl Gathered {
 }
 
 /// What limits the evidence of a program.
-fn watch(process: &ObservedProcess, round: &Round, blind: bool) -> Watch {
+fn watch(process: &ObservedProcess, round: &ObservedRun, blind: bool) -> Watch {
     let decoy = round.decoy.as_ref();
     let decoy = decoy.and_then(|decoy| process.watched.iter().find(|value| value.name == *decoy));
     let reads_block = process

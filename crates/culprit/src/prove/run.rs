@@ -18,7 +18,7 @@ use crate::session::Control;
 
 /// What a run gave.
 #[derive(Debug)]
-pub(super) struct Round {
+pub(super) struct ObservedRun {
     /// Facts of the kernel.
     pub(super) observed: Observed,
     /// How the command ended, where it ended by itself.
@@ -54,7 +54,11 @@ const MOST_ENDING: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// When the command cannot be started, or no process can be observed.
-pub(super) fn round(plan: &Plan, watched: &[String], control: &Control) -> Result<Round, Failure> {
+pub(super) fn round(
+    plan: &Plan,
+    watched: &[String],
+    control: &Control,
+) -> Result<ObservedRun, Failure> {
     match &plan.subject {
         Subject::Command(words, place) => command(plan, (words, place.as_ref()), watched, control),
         Subject::Running(pids, _) => {
@@ -70,7 +74,7 @@ pub(super) fn round(plan: &Plan, watched: &[String], control: &Control) -> Resul
             });
             let observed = joined(observed)?;
             let (reports, ours, watched) = (Vec::new(), Vec::new(), watched.to_vec());
-            Ok(Round { observed, exit: None, reports, decoy: None, watched, ours })
+            Ok(ObservedRun { observed, exit: None, reports, decoy: None, watched, ours })
         }
     }
 }
@@ -90,7 +94,7 @@ fn command(
     (words, place): (&[String], &dyn Place),
     watched: &[String],
     control: &Control,
-) -> Result<Round, Failure> {
+) -> Result<ObservedRun, Failure> {
     let decoy = if plan.decoy { Some(random_word()?) } else { None };
     // Hooks lie in our memory, which a container does not reach.
     let hooked = plan.runtimes && !is_engines(place);
@@ -136,7 +140,7 @@ fn command(
     let held = place.hold(&command, None).map_err(|error| places::failure(&error))?;
     let (observed, exit) = observe_held(held, wishes, (plan, control))?;
     let reports = hooks.as_mut().and_then(|hooks| hooks.reports().ok()).unwrap_or_default();
-    Ok(Round { observed, exit, reports, decoy, watched: watched.to_vec(), ours })
+    Ok(ObservedRun { observed, exit, reports, decoy, watched: watched.to_vec(), ours })
 }
 
 /// A command whose output does not mix with ours: its stdout is our stderr.

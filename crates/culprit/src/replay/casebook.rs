@@ -3,17 +3,22 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use culprit_experiment::casebook::{
+    Case, CaseResult, Course, Shelf, judge_kept, judge_kept_answers,
+};
+use culprit_model::values::number;
+use culprit_report::experiment::{case_sentence, casebook_text};
 use rayon::prelude::*;
 
 use super::pack::{self, corpus};
 use super::snapshot::Snapshots;
 use super::stored;
-use crate::casebook::{Case, Course, Shelf, Told, judge_kept, judge_kept_answers};
-use crate::output::{Output, number};
-use crate::text::casebook_text;
+use crate::output::Output;
+use crate::session::Settings;
+use crate::workbench::SessionRecorder;
 
 /// Judges a case; none where nothing of it was kept.
-fn judge(case: &Case) -> Option<Told> {
+fn judge(case: &Case) -> Option<CaseResult> {
     let files =
         pack::read(&corpus().join("casebook").join(format!("{}{}", case.name, pack::SUFFIX)));
     if files.is_empty() {
@@ -21,19 +26,21 @@ fn judge(case: &Case) -> Option<Told> {
     }
     let folder = tempfile::tempdir().expect("a folder");
     pack::unpack(&files, folder.path());
-    Some(match &case.course {
-        Course::Pair(pair) => judge_kept(pair, folder.path(), &Output::unread(false)),
+    let recorder = SessionRecorder { settings: &Settings::default() };
+    let judged = match &case.course {
+        Course::Pair(pair) => judge_kept(pair, folder.path(), &recorder),
         Course::Questions(questions) => judge_kept_answers(questions, folder.path()),
-    })
+    };
+    Some(judged.unwrap_or_else(|error| panic!("{}: {error}", case.name)))
 }
 
-fn text(told: &Told) -> String {
+fn text(told: &CaseResult) -> String {
     let mut text = String::new();
     for check in &told.checks {
         let held = if check.held { "yes" } else { "NO" };
-        let _ = writeln!(text, "{held} {}: {}", check.id, check.told);
+        let _ = writeln!(text, "{held} {}: {}", check.id, check.seen);
     }
-    if let Some(sentence) = &told.sentence {
+    if let Some(sentence) = case_sentence(told) {
         let _ = writeln!(text, "{sentence}");
     }
     if let Some(share) = told.explained_share {
@@ -55,8 +62,8 @@ fn pages() -> PathBuf {
 }
 
 /// A case's page: its texts, and what its kept runs show.
-fn page(case: &Case, told: &Told) -> String {
-    let shown = casebook_text(case, told, &Output::unread(false));
+fn page(case: &Case, told: &CaseResult) -> String {
+    let shown = casebook_text(case, told, Output::unread(false).layout());
     format!(
         "# {name}\n\n{title}.\n\n## What was seen\n\n{story}\n\n## What Culprit shows\n\n\
          ```sh\nculprit casebook run {name}\n```\n\n```text\n{shown}\n```\n\n## The fix\n\n{fix}\n\n\
@@ -70,7 +77,7 @@ fn page(case: &Case, told: &Told) -> String {
 }
 
 /// A case's row in the list of the pages.
-fn row(case: &Case, told: &Told) -> String {
+fn row(case: &Case, told: &CaseResult) -> String {
     let gain = told.ratio.as_ref().filter(|ratio| ratio.value > 0.0);
     let gain = gain.map_or_else(String::new, |ratio| number(1.0 / ratio.value));
     let (name, title, expects) = (&case.name, &case.title, case.expects());

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use culprit_model::{Meta, Recording, Rung};
-use culprit_place::{Cgroup, Command, Exit, Pid, Place, Running, procfs};
+use culprit_experiment::{LAST_GRACE, RecordedCommand};
+use culprit_model::{Meta, Rung};
+use culprit_place::{Cgroup, Command, Pid, Place, Running, procfs};
 use culprit_record::{Armed, Ending, Options, Progress, Target, Waiting};
 
-use super::control::LAST_GRACE;
 use super::running::Group;
 use super::{Control, Settings, failure, finish, plan, sampler};
 use crate::failure::Failure;
@@ -33,19 +33,6 @@ pub(crate) struct CommandRun<'a> {
     pub(crate) limit: Option<Duration>,
 }
 
-/// A run that ended.
-#[derive(Debug)]
-pub(crate) struct Ran {
-    /// What was recorded, with intervals.
-    pub(crate) recording: Recording,
-    /// How the command ended.
-    pub(crate) exit: Exit,
-    /// True when it did not end by itself.
-    pub(crate) cut: bool,
-    /// Why the file is not whole, if it is not.
-    pub(crate) problem: Option<String>,
-}
-
 /// Runs and records a command.
 ///
 /// # Errors
@@ -54,7 +41,7 @@ pub(crate) fn run_command(
     run: &CommandRun<'_>,
     control: &Control,
     progress: &mut dyn FnMut(&Progress),
-) -> Result<Ran, Failure> {
+) -> Result<RecordedCommand, Failure> {
     let place_failure = |error: culprit_place::Error| places::failure(&error);
     let mut options = options(run)?;
     let preloaded = sampler::preload(run.place, run.command, &mut options.extras)?;
@@ -124,7 +111,7 @@ pub(crate) fn run_command(
     let (recording, problem) = finish(armed, ending, (run.output, run.settings), keep)?;
     // What the command left running is moved out; a cgroup that resists is swept by the next run.
     drop(cgroup);
-    Ok(Ran { recording, exit, cut: ended.is_none(), problem })
+    Ok(RecordedCommand { recording, exit, cut: ended.is_none(), problem })
 }
 
 impl CommandRun<'_> {

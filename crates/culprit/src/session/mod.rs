@@ -8,7 +8,6 @@
 
 mod bound;
 mod command;
-mod control;
 mod running;
 mod sampler;
 
@@ -22,8 +21,8 @@ use crate::failure::{Failure, chain};
 use crate::fleet::LABEL_FACT;
 use crate::pool;
 
-pub(crate) use command::{CommandRun, Ran, run_command};
-pub(crate) use control::{Control, LAST_GRACE};
+pub(crate) use command::{CommandRun, run_command};
+pub(crate) use culprit_experiment::{Control, LAST_GRACE};
 pub(crate) use running::run_target;
 pub(crate) use sampler::SamplerFolder;
 
@@ -47,6 +46,22 @@ pub(crate) struct Settings {
     pub(crate) config_key: Option<[u8; 32]>,
     /// Labels of the user, by which recordings can be grouped.
     pub(crate) labels: Vec<(String, String)>,
+}
+
+impl Default for Settings {
+    /// As often as usual, time alone, with help for runtimes; no configuration is kept.
+    fn default() -> Self {
+        Self {
+            clock: ClockRate::USUAL,
+            stacks: args::Stacks::Auto,
+            extras: Extras::default(),
+            max_event_bytes: None,
+            raw: None,
+            runtime_help: true,
+            config_key: None,
+            labels: Vec::new(),
+        }
+    }
 }
 
 impl Settings {

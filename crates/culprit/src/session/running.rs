@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use culprit_model::Recording;
 use culprit_place::Cgroup;
+use culprit_probe::inside::Clock;
 use culprit_record::{Ending, Progress, Target, Waiting};
 
 use super::{Control, Settings, failure, finish, plan};
-use crate::clock::Moment;
 use crate::failure::Failure;
 use crate::places;
 use crate::running::kept;
@@ -29,10 +29,11 @@ pub(crate) fn run_target(
     let mut options = settings.options(target.clone(), output);
     options.place.clone_from(&place);
     let armed = plan(options)?.arm(Waiting::default()).map_err(|error| failure(&error))?;
-    let started = Moment::now();
+    let started = Clock::now();
     armed.run(control.stop(), &mut |now| {
         // Looked at four times a second: a limit of seconds needs no more.
-        let over = limit.is_some_and(|limit| started.elapsed() >= limit);
+        let over =
+            limit.is_some_and(|limit| u128::from(Clock::now() - started) >= limit.as_nanos());
         if over || group.as_mut().is_some_and(Group::has_ended) {
             control.stop().stop();
         }

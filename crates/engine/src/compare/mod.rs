@@ -90,7 +90,7 @@ impl Difference {
 
 /// Two sets of runs compared.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Comparison {
+pub struct RunComparison {
     /// Mean wall time of the baseline.
     pub baseline: Nanos,
     /// Mean wall time of the candidate.
@@ -104,7 +104,7 @@ pub struct Comparison {
     pub explained_share: f64,
 }
 
-impl Comparison {
+impl RunComparison {
     /// Mean wall time of the candidate less the baseline's, ns.
     #[must_use]
     pub fn extra_ns(&self) -> i64 {
@@ -222,7 +222,7 @@ impl Spent {
 /// Compares two sets of runs; the n-th of one is paired with the n-th of the other. Wall times
 /// within a factor `1 + band` count as the same. None when either set is empty.
 #[must_use]
-pub fn compare(baseline: &[Run], candidate: &[Run], band: f64) -> Option<Comparison> {
+pub fn compare(baseline: &[Run], candidate: &[Run], band: f64) -> Option<RunComparison> {
     let ratio = compare_paired(&seconds(baseline), &seconds(candidate), Bands::one(band));
     compared(baseline, candidate, ratio, Sides::Paired)
 }
@@ -231,7 +231,7 @@ pub fn compare(baseline: &[Run], candidate: &[Run], band: f64) -> Option<Compari
 /// is part of every difference. A row's spread is that of the candidate's runs around the baseline's
 /// mean. None when either set is empty.
 #[must_use]
-pub fn compare_sets(baseline: &[Run], candidate: &[Run], band: f64) -> Option<Comparison> {
+pub fn compare_sets(baseline: &[Run], candidate: &[Run], band: f64) -> Option<RunComparison> {
     let bands = Bands::one(band);
     let ratio = compare_unpaired(&seconds(baseline), &seconds(candidate), bands);
     compared(baseline, candidate, ratio.map(|ratio| ratio.into_ratio(bands)), Sides::Apart)
@@ -253,7 +253,7 @@ fn compared(
     candidate: &[Run],
     ratio: Option<Ratio>,
     sides: Sides,
-) -> Option<Comparison> {
+) -> Option<RunComparison> {
     let walls = |runs: &[Run]| runs.iter().map(|run| run.wall).collect::<Vec<_>>();
     let (mean_before, mean_after) = (mean(&walls(baseline))?, mean(&walls(candidate))?);
     let whole = less(mean_after, mean_before);
@@ -270,7 +270,7 @@ fn compared(
             .then_with(|| a.function.cmp(&b.function))
     });
     let explained: f64 = rows.iter().filter(|row| row.explains()).map(|row| row.share).sum();
-    Some(Comparison {
+    Some(RunComparison {
         baseline: mean_before,
         candidate: mean_after,
         ratio,

@@ -27,7 +27,7 @@ use crate::metric::{Metric, Part};
 use crate::probe::{Asked, Probe, standard_arms};
 use crate::probes::coherence::{self, Seen};
 use crate::sample::Sample;
-use crate::stand::{Round, Stand};
+use crate::stand::{ProbeRound, Stand};
 
 /// What is told of one size, for ids and names are constants.
 macro_rules! metrics {
@@ -249,7 +249,7 @@ impl Probe for CopyUp {
         Ok(arms)
     }
 
-    fn measure(&self, stand: &mut Stand<'_>, round: Round) -> Result<Sample> {
+    fn measure(&self, stand: &mut Stand<'_>, round: ProbeRound) -> Result<Sample> {
         let own = stand.dir().join(format!("round-{}", round.seed));
         let folder = match (&stand.arm().spec, stand.arm().location) {
             (PlaceSpec::Engine { .. }, "layer") => {

@@ -36,7 +36,7 @@ use crate::probe::Probe;
 use crate::probes::durable::{self, Durable};
 use crate::probes::layers::{self, Layers};
 use crate::sample::Sample;
-use crate::stand::{Round, Stand};
+use crate::stand::{ProbeRound, Stand};
 use culprit_engine::stats::median;
 use culprit_model::Unit;
 use culprit_place::PlaceSpec;
@@ -160,7 +160,7 @@ impl Probe for Files {
         ]
     }
 
-    fn measure(&self, stand: &mut Stand<'_>, round: Round) -> Result<Sample> {
+    fn measure(&self, stand: &mut Stand<'_>, round: ProbeRound) -> Result<Sample> {
         let pass =
             Pass { files: self.count, bytes: self.bytes, records: self.records, round: round.seed };
         let sample = sample(&stand.ask(&pass)?);
@@ -175,7 +175,7 @@ impl Probe for Files {
         true
     }
 
-    fn measure_again(&self, stand: &mut Stand<'_>, round: Round) -> Result<Sample> {
+    fn measure_again(&self, stand: &mut Stand<'_>, round: ProbeRound) -> Result<Sample> {
         Ok(sample(&stand.ask(&Unlink { files: self.count, round: round.seed })?))
     }
 }

@@ -18,7 +18,7 @@ use crate::inside::{Fault, Here, Meter, NOISE, Task};
 use crate::metric::{Metric, Part};
 use crate::probe::{Asked, Probe, standard_arms};
 use crate::sample::Sample;
-use crate::stand::{Round, Stand};
+use crate::stand::{ProbeRound, Stand};
 
 /// What is measured.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +72,7 @@ impl Probe for Log {
         Ok(standard_arms(&asked).into_iter().flat_map(with).collect())
     }
 
-    fn measure(&self, stand: &mut Stand<'_>, _: Round) -> Result<Sample> {
+    fn measure(&self, stand: &mut Stand<'_>, _: ProbeRound) -> Result<Sample> {
         let lines = f64::from(self.lines.max(1));
         let told = stand.ask(&Lines { lines: self.lines, bytes: self.bytes })?;
         Ok(Sample::default()

@@ -20,7 +20,7 @@ use crate::inside::{Fault, Here, Meter, Task, Usage};
 use crate::metric::{Metric, Part};
 use crate::probe::Probe;
 use crate::sample::Sample;
-use crate::stand::{Round, Stand};
+use crate::stand::{ProbeRound, Stand};
 
 /// What is measured.
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +77,7 @@ impl Probe for Memory {
         ]
     }
 
-    fn measure(&self, stand: &mut Stand<'_>, _: Round) -> Result<Sample> {
+    fn measure(&self, stand: &mut Stand<'_>, _: ProbeRound) -> Result<Sample> {
         let told = stand.ask(&Touch { bytes: self.bytes })?;
         let pages = told.pages as f64;
         let warm_faults = told.warm.minor_faults.max(1) as f64;

@@ -21,7 +21,7 @@ use crate::inside::{Fault, Here, Meter, Task, Usage, bytes_read};
 use crate::metric::{Metric, Part};
 use crate::probe::{Asked, Probe, standard_arms};
 use crate::sample::Sample;
-use crate::stand::{Round, Stand};
+use crate::stand::{ProbeRound, Stand};
 
 /// What is measured.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +108,7 @@ impl Probe for Pressure {
         Ok(fits.into_iter().collect())
     }
 
-    fn measure(&self, stand: &mut Stand<'_>, _: Round) -> Result<Sample> {
+    fn measure(&self, stand: &mut Stand<'_>, _: ProbeRound) -> Result<Sample> {
         let before = stand.counters()?;
         let told = stand.ask(&Read { passes: self.passes })?;
         let after = stand.counters()?;

@@ -27,7 +27,7 @@ use crate::inside::{Clock, Fault, Here, Task, stay_on, stopped, thread_cpu_ns};
 use crate::metric::{Metric, Part};
 use crate::probe::{Asked, Probe, standard_arms};
 use crate::sample::Sample;
-use crate::stand::{Round, Stand};
+use crate::stand::{ProbeRound, Stand};
 
 /// What is measured.
 #[derive(Debug, Clone, Copy)]
@@ -180,7 +180,7 @@ impl Probe for Quota {
         Ok(standard_arms(&asked).into_iter().flat_map(with).collect())
     }
 
-    fn measure(&self, stand: &mut Stand<'_>, _: Round) -> Result<Sample> {
+    fn measure(&self, stand: &mut Stand<'_>, _: ProbeRound) -> Result<Sample> {
         let before = stand.counters()?;
         let told = stand.ask(&Chunks { chunks: self.chunks })?;
         let after = stand.counters()?;

@@ -27,7 +27,7 @@ use crate::inside::{Child, Clock, Fault, Here, NOTHING, SUBCOMMAND, Task, fork_a
 use crate::metric::{Metric, Part};
 use crate::probe::{Asked, Probe, standard_arms};
 use crate::sample::Sample;
-use crate::stand::{Round, Stand};
+use crate::stand::{ProbeRound, Stand};
 
 /// What is measured.
 #[derive(Debug, Clone, Copy)]
@@ -139,7 +139,7 @@ impl Probe for Start {
         Ok(Vec::new())
     }
 
-    fn measure(&self, stand: &mut Stand<'_>, _: Round) -> Result<Sample> {
+    fn measure(&self, stand: &mut Stand<'_>, _: ProbeRound) -> Result<Sample> {
         if is_runtime(stand.arm()) {
             return match by_runtime(stand, Some(self)) {
                 Err(Error::Interrupted) => Err(Error::Interrupted),

@@ -23,7 +23,7 @@ use crate::inside::{Clock, Fault, Here, Task, stay_on, this_cpu, thread_cpu_ns};
 use crate::metric::{Metric, Part};
 use crate::probe::{Asked, Probe, standard_arms};
 use crate::sample::Sample;
-use crate::stand::{Round, Stand};
+use crate::stand::{ProbeRound, Stand};
 use culprit_engine::stats::median;
 use culprit_model::Unit;
 use culprit_place::{Filter, PlaceSpec};
@@ -98,7 +98,7 @@ impl Probe for Syscall {
         Ok(arms)
     }
 
-    fn measure(&self, stand: &mut Stand<'_>, _: Round) -> Result<Sample> {
+    fn measure(&self, stand: &mut Stand<'_>, _: ProbeRound) -> Result<Sample> {
         let told = stand.ask(&Batches { calls: self.calls, batches: self.batches })?;
         Ok(Sample::default()
             .with(GETPPID.id, told.getppid_ns)

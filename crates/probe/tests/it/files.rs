@@ -2,7 +2,7 @@
 
 use culprit_probe::probes::copy_up::{CopyUp, Size};
 use culprit_probe::probes::files::Files;
-use culprit_probe::{Answer, Asked, Comparison};
+use culprit_probe::{Answer, Asked, ProbeComparison};
 
 use crate::support::{asked, run};
 
@@ -15,7 +15,7 @@ fn without_control(asked: Asked) -> Asked {
     Asked { control: false, ..asked }
 }
 
-fn row<'a>(answer: &'a Answer, arm: usize, metric: &str) -> &'a Comparison {
+fn row<'a>(answer: &'a Answer, arm: usize, metric: &str) -> &'a ProbeComparison {
     let at = answer.metrics.iter().position(|known| known.id == metric).unwrap();
     answer.comparison(arm, at).unwrap_or_else(|| panic!("no comparison by {metric}"))
 }

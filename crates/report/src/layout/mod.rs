@@ -3,13 +3,13 @@
 //! Whoever prints a text says how wide it may be and whether colour is wanted: [`Layout`].
 
 mod bars;
-mod elide;
 mod paint;
 mod table;
 mod wrap;
 
+pub use culprit_model::elide;
+
 pub use bars::{Part, bar, shares};
-pub use elide::elide;
 pub use paint::Paint;
 pub use table::{Align, Table};
 pub use wrap::wrap;

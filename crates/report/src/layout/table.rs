@@ -1,6 +1,6 @@
 //! A table in text: columns as wide as their content, the last text column cut to the width.
 
-use super::elide::elide;
+use culprit_model::elide;
 use super::wrap::wrap;
 
 /// On which side a column's cells stand.

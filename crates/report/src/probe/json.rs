@@ -1,7 +1,7 @@
 //! `bench PROBE --json`, which is also what `--save` keeps.
 
 use culprit_findings::MeasuredFindings;
-use culprit_probe::{Answer, ArmSamples, Comparison, Environment, FloorRow, Sample};
+use culprit_probe::{Answer, ArmSamples, Environment, FloorRow, ProbeComparison, Sample};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -137,7 +137,7 @@ impl ProbeDocument {
     }
 }
 
-fn compare(answer: &Answer, row: &Comparison) -> CompareJson {
+fn compare(answer: &Answer, row: &ProbeComparison) -> CompareJson {
     let label = |at: usize| answer.arms.get(at).map(|arm| arm.arm.label.clone());
     let metric = &answer.metrics[row.metric];
     CompareJson {

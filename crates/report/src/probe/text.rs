@@ -3,7 +3,9 @@
 use culprit_engine::stats::{Disturbance, Stop, Verdict};
 use culprit_findings::{MOST_MORE_ROUNDS, MeasuredFindings};
 use culprit_model::{Unit, clean};
-use culprit_probe::{Answer, ArmSamples, Better, Comparison, Gate, Metric, Part, Role, Stopped};
+use culprit_probe::{
+    Answer, ArmSamples, Better, Gate, Metric, Part, ProbeComparison, Role, Stopped,
+};
 
 use crate::layout::{Align, Layout, Table, wrap};
 use crate::text::{Detail, findings_text};
@@ -40,7 +42,7 @@ pub(super) fn verdicts(answer: &Answer) -> Vec<String> {
         if arm.arm.role != Role::Candidate {
             continue;
         }
-        let rows: Vec<&Comparison> = answer
+        let rows: Vec<&ProbeComparison> = answer
             .comparisons
             .iter()
             .filter(|row| row.arm == at && is_told(answer, row.metric))
@@ -78,7 +80,7 @@ const SAID: [(Said, &str, &str); 6] = [
 ];
 
 impl Said {
-    fn of(answer: &Answer, row: &Comparison) -> Self {
+    fn of(answer: &Answer, row: &ProbeComparison) -> Self {
         let band = 1.0 + row.bands.different.max(row.bands.same);
         let (above, below) = (row.interval.low > band, row.interval.high < 1.0 / band);
         let more_is_worse = answer.metrics[row.metric].better == Better::Lower;
@@ -98,7 +100,7 @@ fn is_told(answer: &Answer, metric: usize) -> bool {
     answer.metrics[metric].part == part && answer.metrics[metric].is_compared()
 }
 
-fn told_row(answer: &Answer, row: &Comparison) -> String {
+fn told_row(answer: &Answer, row: &ProbeComparison) -> String {
     let metric = &answer.metrics[row.metric];
     let range = format!("{} to {}", number(row.interval.low), number(row.interval.high));
     let times = format!("{} x {} ({range})", metric.name, number(row.value));

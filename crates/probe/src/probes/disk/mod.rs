@@ -2,17 +2,15 @@
 //!
 //! Threads keep requests in flight, at random or in order, through the page cache or around it, for a
 //! time; a request counts when it completes in the measured part of it. See [`Spec`] for everything
-//! that can be chosen, and [`diskspd`] and [`fio`] for definitions of those tools.
+//! that can be chosen, and [`definitions`] for those of other tools.
 //!
 //! Two files of the same content in sibling folders can differ tenfold in buffered overwrites, by
 //! where their pages and blocks happen to lie. So every arm gets a file of its own in every round,
 //! as long as it is small enough to be written so often; or all arms on the same storage share one
 //! file, by choice, which takes the file out of the comparison.
 
-pub mod definition;
-pub mod diskspd;
+pub mod definitions;
 mod file;
-pub mod fio;
 mod load;
 mod mapped;
 mod offsets;
@@ -35,7 +33,7 @@ use crate::histogram::Histogram;
 use crate::metric::{Metric, Part};
 use crate::probe::Probe;
 use crate::sample::Sample;
-use crate::stand::{Round, Stand};
+use crate::stand::{ProbeRound, Stand};
 
 pub(crate) use load::{Load, Write};
 pub use spec::{Access, Cache, Engine, HotSpot, Spec};
@@ -167,7 +165,7 @@ impl Probe for Disk {
         Ok(facts)
     }
 
-    fn measure(&self, stand: &mut Stand<'_>, round: Round) -> Result<Sample> {
+    fn measure(&self, stand: &mut Stand<'_>, round: ProbeRound) -> Result<Sample> {
         let file = self.shared(stand).map(|folder| folder.join(load::FILE));
         let write = self.files == Files::OwnEachRound;
         let load = Load { spec: self.spec.clone(), file, write, round: round.seed };

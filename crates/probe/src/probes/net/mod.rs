@@ -42,7 +42,7 @@ use crate::histogram::Histogram;
 use crate::metric::{Metric, Part};
 use crate::probe::{Asked, Probe, standard_arms};
 use crate::sample::Sample;
-use crate::stand::{Round, Stand};
+use crate::stand::{ProbeRound, Stand};
 
 /// What is measured.
 #[derive(Debug, Clone)]
@@ -224,7 +224,7 @@ impl Probe for Net {
         }])
     }
 
-    fn measure(&self, stand: &mut Stand<'_>, round: Round) -> Result<Sample> {
+    fn measure(&self, stand: &mut Stand<'_>, round: ProbeRound) -> Result<Sample> {
         let Server { address: to, datagrams } = server(stand)?;
         let dir = stand.dir().to_path_buf();
         let talk = Talk {

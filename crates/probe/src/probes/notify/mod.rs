@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::metric::Metric;
 use crate::probe::Probe;
 use crate::sample::Sample;
-use crate::stand::{Round, Stand};
+use crate::stand::{ProbeRound, Stand};
 
 /// What is measured.
 #[derive(Debug, Clone)]
@@ -118,7 +118,7 @@ impl Probe for Notify {
         Ok(facts)
     }
 
-    fn measure(&self, stand: &mut Stand<'_>, _: Round) -> Result<Sample> {
+    fn measure(&self, stand: &mut Stand<'_>, _: ProbeRound) -> Result<Sample> {
         let mut sample = Sample::default();
         for reader in &self.readers {
             let task = Rows {

@@ -4,7 +4,7 @@ use culprit_engine::stats::{Bands, Stop, compare_paired, noise_floor};
 use culprit_model::Unit;
 use culprit_place::PlaceSpec;
 use culprit_probe::{
-    Arm, ArmSamples, Comparison, FloorRow, Gate, Histogram, Role, Sample, Stopped,
+    Arm, ArmSamples, FloorRow, Gate, Histogram, ProbeComparison, Role, Sample, Stopped,
 };
 
 use super::*;
@@ -79,7 +79,7 @@ fn answer(arms: Vec<ArmSamples>) -> Answer {
                 continue;
             }
             let ratio = compare_paired(&first, &values, Bands { same: 0.05, different: 0.08 });
-            comparisons.extend(ratio.map(|ratio| Comparison {
+            comparisons.extend(ratio.map(|ratio| ProbeComparison {
                 arm: at,
                 metric,
                 value: if turned { 1.0 / ratio.value } else { ratio.value },
