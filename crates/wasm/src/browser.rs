@@ -106,7 +106,8 @@ pub(crate) fn start() {
 
 /// Reads the tables that rules and causes share, before somebody waits for them.
 #[wasm_bindgen]
-pub(crate) fn prepare() {
+#[expect(unreachable_pub, reason = "wasm-bindgen exports public functions only")]
+pub fn prepare() {
     crate::session::prepare();
 }
 

@@ -19,10 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("exchange", &["model", "recording", "symbols"]),
     ("query", &["model", "recording"]),
     ("audit", &["model", "recording", "query"]),
-    (
-        "experiment",
-        &["model", "engine", "place", "probe", "record", "recording", "findings"],
-    ),
+    ("experiment", &["model", "engine", "place", "probe", "record", "recording", "findings"]),
     ("report", &["model", "engine", "findings", "probe", "experiment"]),
     ("wasm", &["model", "engine", "recording", "findings", "report"]),
     ("page", &["report"]),

@@ -1,7 +1,7 @@
 //! A table in text: columns as wide as their content, the last text column cut to the width.
 
-use culprit_model::elide;
 use super::wrap::wrap;
+use culprit_model::elide;
 
 /// On which side a column's cells stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
