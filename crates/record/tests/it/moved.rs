@@ -64,8 +64,8 @@ fn a_thread_that_sleeps_when_it_has_moved_is_known_to_sleep() {
 fn the_cpus_that_a_process_may_use_are_counted() {
     let argv = ["taskset", "-c", "0", "sleep", "1"];
     let recording = record("allowed cpus", &argv, |_| {}).recording;
-    let allowed = recording.counters.iter().filter(|row| &*row.name == ALLOWED_CPUS);
-    let last = allowed.last().map(|row| row.value);
+    let mut readings = recording.counters.iter();
+    let last = readings.rfind(|row| &*row.name == ALLOWED_CPUS).map(|row| row.value);
     assert_eq!(last, Some(1));
     let machine = recording.counters.iter().filter(|row| &*row.name == MACHINE_CPU_NS);
     let times: Vec<u64> = machine.map(|row| row.value).collect();

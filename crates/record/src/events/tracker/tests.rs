@@ -1,6 +1,7 @@
 use super::*;
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a test needs a child")]
 fn a_parent_that_was_never_seen_has_a_row_before_its_child() {
     let mut shell = std::process::Command::new("sh")
         .args(["-c", "sleep 60 & echo $!; wait"])
