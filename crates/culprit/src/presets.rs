@@ -102,9 +102,13 @@ pub(crate) fn applied(recording: &Recording, filter: &Filter) -> Result<Filter, 
     }
     groups.push(filter.group.clone());
     folds.push(filter.fold.clone());
+    let joined = |mut parts: Vec<String>| {
+        parts.retain(|part| !part.is_empty());
+        parts.join(";")
+    };
     Ok(Filter {
-        group: groups.join(";"),
-        fold: folds.join(";"),
+        group: joined(groups),
+        fold: joined(folds),
         fold_pct: filter.fold_pct.or(fold_pct),
         presets: Vec::new(),
         ..filter.clone()
