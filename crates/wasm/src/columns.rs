@@ -121,7 +121,7 @@ pub struct DiffColumns {
     pub before: Vec<f64>,
     /// Value of the second side.
     pub after: Vec<f64>,
-    /// How it changed: [`change_step`].
+    /// How it changed: `change_step`.
     pub step: Vec<u8>,
     /// The node behind the subtree.
     pub end: Vec<u32>,
