@@ -2,7 +2,7 @@
 //! use.
 
 use culprit_model::counter_names::{ALLOWED_CPUS, MACHINE_CPU_NS};
-use culprit_model::{LossKind, Rung, SwitchKind};
+use culprit_model::{LossKind, Rung};
 use culprit_place::{Cgroup, Position};
 
 use crate::support::{compiled, names, record, stands_on};
@@ -34,30 +34,6 @@ fn a_process_that_moves_to_another_cgroup_stays_recorded() {
     let gap = recording.losses.iter().find(|loss| loss.kind == LossKind::ThreadsNotAttached);
     let folder = elsewhere.folder().to_string_lossy();
     assert!(gap.is_some_and(|loss| loss.detail.contains(&*folder)), "{:?}", recording.losses);
-}
-
-#[test]
-fn a_thread_that_sleeps_when_it_has_moved_is_known_to_sleep() {
-    const TEST: &str = "moved asleep";
-    let elsewhere = match Cgroup::create(Position::Top) {
-        Ok(cgroup) => cgroup,
-        Err(error) => return eprintln!("skipped: {TEST}: {error}"),
-    };
-    let processes = elsewhere.folder().join("cgroup.procs");
-    let moves = "sh -c 'echo $$ > \"$0\"; exec sleep 2' \"$0\"; true";
-    let argv = ["sh", "-c", moves, &processes.to_string_lossy()];
-    let recording = record(TEST, &argv, |_| {}).recording;
-    if !stands_on(TEST, &recording, Rung::Full) {
-        return;
-    }
-    let leaves = recording.switches.iter().filter(|row| row.kind == SwitchKind::Out);
-    let of_sleep = leaves.filter(|row| {
-        let process = recording.thread(row.thread).process;
-        &*recording.process(process).name == "sleep"
-    });
-    let stacks = of_sleep.filter_map(|row| row.stack).map(|stack| names(&recording, stack));
-    let sleeps = stacks.filter(|stack| stack.iter().any(|name| name.contains("nanosleep")));
-    assert!(sleeps.count() > 0, "it made no switch of its own until it woke");
 }
 
 #[test]
