@@ -20,8 +20,9 @@ pub(super) fn confined(evidence: &Evidence<'_>, segment: SegmentId) -> Option<(P
 /// would not help.
 pub(super) fn of_confined(evidence: &Evidence<'_>, segments: Vec<SegmentId>) -> Option<Claim> {
     let total = evidence.total(&segments);
-    let machine = evidence.machine_use()?;
-    if total == Nanos::ZERO || machine.idle < total {
+    // Looked at only for a wait: it adds up all intervals.
+    let machine = (total > Nanos::ZERO).then(|| evidence.machine_use()).flatten()?;
+    if machine.idle < total {
         return None;
     }
     let mut waiting: BTreeMap<ProcessId, u64> = BTreeMap::new();
