@@ -10,9 +10,13 @@
 //! with the cause of most of their time. Cells count from the recording's start, so bars keep their shape
 //! while a view is moved.
 
+mod path;
+
 use culprit_model::{Cause, Label as _, Nanos, Recording, ThreadId, Time};
 
 use crate::causes::FutexWaits;
+
+pub use path::PathBars;
 
 /// The intervals of all threads as columns: half a pass over their rows' memory would cost more than all bars.
 #[derive(Debug, Clone, Default)]
@@ -93,6 +97,11 @@ impl Lanes {
             bars.first.push(u32::try_from(bars.cause.len()).unwrap_or(u32::MAX));
         }
         bars
+    }
+
+    /// The thread of a row; that of the last one past it.
+    fn thread_of(&self, row: usize) -> ThreadId {
+        ThreadId::from_index(self.begins.partition_point(|begin| *begin <= row).saturating_sub(1))
     }
 
     fn rows(&self, thread: ThreadId) -> std::ops::Range<usize> {

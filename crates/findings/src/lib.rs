@@ -25,6 +25,7 @@ mod disk_reads;
 mod doubt;
 mod evidence;
 mod followed_files;
+mod grounds;
 mod habits;
 mod hit_rates;
 mod kernel_calls;
@@ -57,12 +58,13 @@ pub use difference::{
     DifferenceReport, MOST_MORE_ROUNDS, RunSummary, SAME_BAND, find_difference,
     find_difference_of_sets, leaning,
 };
+pub use grounds::{Grounds, LONGEST, STACKS, SameStack, Stretch, WHEN};
 pub use hit_rates::{HitRate, POSSIBLE, SURE_ENOUGH, calibrated};
 pub use mechanism::Mechanism;
 pub use probes::{
     ImageLayer, ImageStored, ImageWaste, Measured, MeasuredArm, MeasuredFindings, MeasuredMetric,
     MeasuredRatio, PlaceKind, WasteKind, find_image, find_measured,
 };
-pub use report::{Options, Report, find};
+pub use report::{Options, Report, find, find_with_grounds};
 pub use rule::{Group, RuleDoc, Specificity, Threshold};
 pub use settle::{HIGH_SHARE, LOW_SHARE, MEDIUM_SHARE, MIN_CONFIDENCE, MIN_SHARE, severity_of};

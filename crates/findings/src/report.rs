@@ -8,7 +8,8 @@ use culprit_model::{Finding, LossKind, Nanos, Recording, Time};
 use rayon::prelude::*;
 
 use crate::catalogue::RULES;
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, SegmentId};
+use crate::grounds::{self, Grounds};
 use crate::parts::Parts;
 use crate::rule::Claim;
 use crate::rules::recording_lost;
@@ -60,10 +61,25 @@ pub struct Report {
 #[must_use]
 pub fn find(recording: &Recording, options: &Options) -> Report {
     let evidence = Evidence::of(recording, options);
+    judged(&evidence, options, |_| ()).0
+}
+
+/// As [`find`], with the time that each finding rests on, in the order of the findings.
+#[must_use]
+pub fn find_with_grounds(recording: &Recording, options: &Options) -> (Report, Vec<Grounds>) {
+    let evidence = Evidence::of(recording, options);
+    judged(&evidence, options, |held| grounds::of(&evidence, held))
+}
+
+fn judged<G: Send>(
+    evidence: &Evidence<'_>,
+    options: &Options,
+    grounds: impl Fn(&[SegmentId]) -> G + Sync,
+) -> (Report, Vec<G>) {
     // Without the names of functions and threads, a rule sees something else than what happened.
-    let blind = recording.losses.iter().any(|loss| loss.kind == LossKind::NamesDamaged);
-    let claims = RULES.par_iter().with_max_len(1).flat_map_iter(|rule| rule.find(&evidence));
+    let blind = evidence.recording.losses.iter().any(|loss| loss.kind == LossKind::NamesDamaged);
+    let claims = RULES.par_iter().with_max_len(1).flat_map_iter(|rule| rule.find(evidence));
     let mut claims: Vec<Claim> = claims.collect();
     claims.retain(|claim| !blind || claim.rule.id == recording_lost::DOC.id);
-    settle(&evidence, claims, options)
+    settle(evidence, claims, options, grounds)
 }

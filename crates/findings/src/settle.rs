@@ -59,8 +59,14 @@ pub fn severity_of(share: f64) -> Severity {
     }
 }
 
-/// Gives each segment to one claim and makes findings of what the claims then hold.
-pub(crate) fn settle(evidence: &Evidence<'_>, claims: Vec<Claim>, options: &Options) -> Report {
+/// Gives each segment to one claim and makes findings of what the claims then hold; `grounds` makes of that what
+/// the caller wants to have beside each finding, in their order.
+pub(crate) fn settle<G: Send>(
+    evidence: &Evidence<'_>,
+    claims: Vec<Claim>,
+    options: &Options,
+    grounds: impl Fn(&[SegmentId]) -> G + Sync,
+) -> (Report, Vec<G>) {
     let mut claims = alike::joined(evidence, claims);
     // Its time is for a claim that says less and is surer.
     claims.retain(|claim| claim.confidence.value >= MIN_CONFIDENCE);
@@ -91,15 +97,18 @@ pub(crate) fn settle(evidence: &Evidence<'_>, claims: Vec<Claim>, options: &Opti
     let callers = Callers::default();
     let holders = settled.iter().filter(explains);
     let holders = || holders.clone().map(|settled| (settled.claim.rule.id, &settled.held[..]));
-    let (parts, mut findings) = rayon::join(
+    let (parts, mut found) = rayon::join(
         || parts::of(evidence, holders()),
         || {
             let each = listed.par_iter().with_max_len(1);
-            each.map(|settled| finding(evidence, &callers, settled, options)).collect::<Vec<_>>()
+            let made = |settled: &&Settled<'_>| {
+                (finding(evidence, &callers, settled, options), grounds(&settled.held))
+            };
+            each.map(made).collect::<Vec<(Finding, G)>>()
         },
     );
-    findings.retain(|finding| finding.confidence >= MIN_CONFIDENCE);
-    findings.sort_by(|a: &Finding, b| {
+    found.retain(|(finding, _)| finding.confidence >= MIN_CONFIDENCE);
+    found.sort_by(|(a, _), (b, _)| {
         // What nothing explains comes last, however long it is.
         let is_rest = |finding: &Finding| finding.id == unexplained::DOC.id;
         // What may be as it is wanted, or is not sure, comes behind what matters, however long it is.
@@ -112,13 +121,15 @@ pub(crate) fn settle(evidence: &Evidence<'_>, claims: Vec<Claim>, options: &Opti
             .then(a.id.cmp(b.id))
             .then_with(|| a.title.cmp(&b.title))
     });
-    Report {
+    let (findings, grounds) = found.into_iter().unzip();
+    let report = Report {
         findings,
         explained_share: explained.share_of(whole),
         wall: evidence.chain.wall,
         whole,
         parts,
-    }
+    };
+    (report, grounds)
 }
 
 /// The claims in their order, but each behind those of the rules that its own rule yields to. That
@@ -277,7 +288,7 @@ fn quoted(word: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{COST, Claim, Evidence, Options, settle};
+    use super::{COST, Claim, Evidence, Options, SegmentId, settle};
     use crate::rules::{hot_function, small_io};
     use crate::scene::{Scene, first};
     use culprit_model::{Cause, Finding};
@@ -309,7 +320,9 @@ mod tests {
                 Claim::new(rule, format!("takes {COST}"), all).sure(sure)
             };
             let claims = vec![claim(&small_io::DOC, sure), claim(&hot_function::DOC, 0.9)];
-            let report = settle(&evidence, claims, &Options { all: true, ..Options::default() });
+            let options = Options { all: true, ..Options::default() };
+            let (report, held) = settle(&evidence, claims, &options, <[SegmentId]>::len);
+            assert!(held.iter().all(|held| *held > 0), "each finding has what it holds beside it");
             report.findings.iter().map(|finding| finding.id).collect()
         };
         assert_eq!(found(0.05), ["hot-function"]);

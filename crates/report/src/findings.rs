@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use culprit_engine::calls::Patterns;
 use culprit_engine::wakers::CommandPath;
-use culprit_findings::Report;
-use culprit_model::{Filter, Finding, Recording, Where};
+use culprit_findings::{Grounds, Report};
+use culprit_model::{Filter, Recording, Where};
 
 use crate::Error;
 use crate::filters::{patterns, query};
@@ -22,11 +22,40 @@ pub fn findings(
     all: bool,
     command_path: Option<Arc<CommandPath>>,
 ) -> Result<Report, Error> {
+    let subject = Subject::new(filter)?;
+    let options = options(recording, filter, all, command_path)?;
+    let report = culprit_findings::find(recording, &options);
+    let nothing = vec![(); report.findings.len()];
+    Ok(subject.of(report, nothing).0)
+}
+
+/// As [`findings`], with the time that each finding rests on, in the order of the findings.
+///
+/// # Errors
+/// As for [`findings`].
+pub fn findings_with_grounds(
+    recording: &Recording,
+    filter: &Filter,
+    all: bool,
+    command_path: Option<Arc<CommandPath>>,
+) -> Result<(Report, Vec<Grounds>), Error> {
+    let subject = Subject::new(filter)?;
+    let options = options(recording, filter, all, command_path)?;
+    let (report, grounds) = culprit_findings::find_with_grounds(recording, &options);
+    Ok(subject.of(report, grounds))
+}
+
+/// What a filter asks of the rules.
+fn options(
+    recording: &Recording,
+    filter: &Filter,
+    all: bool,
+    command_path: Option<Arc<CommandPath>>,
+) -> Result<culprit_findings::Options, Error> {
     if !filter.activity.is_empty() {
         return Err(Error::FindingsOfActivity);
     }
-    let subject = Subject::new(filter)?;
-    let options = culprit_findings::Options {
+    Ok(culprit_findings::Options {
         all,
         from: filter.from,
         to: filter.to,
@@ -34,17 +63,7 @@ pub fn findings(
         own: patterns(&filter.own)?,
         command_path,
         as_claimed: false,
-    };
-    let mut report = culprit_findings::find(recording, &options);
-    let kept =
-        |finding: &Finding| finding.at.is_empty() || finding.at.iter().any(|at| subject.holds(at));
-    report.findings.retain(|finding| {
-        let kept = kept(finding);
-        report.explained_share -= if kept { 0.0 } else { finding.share };
-        kept
-    });
-    report.explained_share = report.explained_share.max(0.0);
-    Ok(report)
+    })
 }
 
 /// Which threads a filter selects, an entry a thread of the recording; none where it selects all.
@@ -73,6 +92,22 @@ impl Subject {
         Ok(Self { include: patterns(&filter.include)?, exclude: patterns(&filter.exclude)? })
     }
 
+    /// The report with the findings that have these frames, and what stands beside each of them.
+    fn of<G>(&self, mut report: Report, beside: Vec<G>) -> (Report, Vec<G>) {
+        let mut kept = Vec::with_capacity(report.findings.len());
+        for (finding, beside) in std::mem::take(&mut report.findings).into_iter().zip(beside) {
+            if finding.at.is_empty() || finding.at.iter().any(|at| self.holds(at)) {
+                kept.push((finding, beside));
+            } else {
+                report.explained_share -= finding.share;
+            }
+        }
+        report.explained_share = report.explained_share.max(0.0);
+        let (findings, beside) = kept.into_iter().unzip();
+        report.findings = findings;
+        (report, beside)
+    }
+
     fn holds(&self, at: &Where) -> bool {
         self.include.iter().all(|pattern| at.stack.iter().any(|name| pattern.matches(name)))
             && !at.stack.iter().any(|name| self.exclude.any(name))
@@ -83,6 +118,7 @@ impl Subject {
 mod tests {
     use super::*;
     use crate::testing;
+    use culprit_model::Finding;
 
     #[test]
     fn findings_are_those_of_the_threads_and_frames_that_the_filter_keeps() {
@@ -98,8 +134,16 @@ mod tests {
         let nobody = Filter { thread: "nobody".to_owned(), ..Filter::default() };
         assert!(of(&nobody).unwrap_err().to_string().contains("nobody"));
         let leaf = costly.at[0].stack.last().unwrap().to_string();
-        let excluded = told(Filter { exclude: leaf, ..Filter::default() });
+        let excluded = told(Filter { exclude: leaf.clone(), ..Filter::default() });
         assert!(!kept(&excluded) && excluded.explained_share < all.explained_share);
+        let with_grounds = |filter: &Filter| findings_with_grounds(&recording, filter, true, None);
+        let excluding = Filter { exclude: leaf.clone(), ..Filter::default() };
+        let (same, grounds) = with_grounds(&excluding).unwrap();
+        assert_eq!((&same, grounds.len()), (&excluded, excluded.findings.len()));
+        for (finding, grounds) in same.findings.iter().zip(&grounds) {
+            let time: culprit_model::Nanos = grounds.when.iter().copied().sum();
+            assert_eq!(time, finding.cost, "{}: what stands beside it is its own", finding.id);
+        }
         let own = Filter { own: "@(".to_owned(), ..Filter::default() };
         assert!(of(&own).is_err());
         assert!(of(&Filter { process: "@(".into(), ..Filter::default() }).is_err());

@@ -44,7 +44,7 @@ use culprit_model::{seen_runtime as runtimes, values as units};
 pub use culprit_model::{SeenRuntime, chain};
 pub use digest::{Check, Digest, Excuse, Tops, answers, command_path};
 pub use error::Error;
-pub use findings::findings;
+pub use findings::{findings, findings_with_grounds};
 pub use shown::{Indexes, Shown, View};
 pub use thread_time::{ThreadTime, thread_times};
 pub use units::{

@@ -4,7 +4,7 @@ use js_sys::{Array, Error as JsError, Float32Array, Float64Array, Object, Reflec
 use js_sys::{Uint16Array, Uint32Array};
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 
-use crate::columns::{FunctionColumns, TreeColumns};
+use crate::columns::{FunctionColumns, RunColumns, TreeColumns};
 use crate::session::{Refused, Session as Plain};
 
 #[wasm_bindgen(typescript_custom_section)]
@@ -50,6 +50,28 @@ export interface Lanes {
   x1: Float32Array;
   cause: Uint8Array;
 }
+/** What the run was waiting for: bars in order of time. `thread` is a row of the threads, 4294967295 for none. */
+export interface RunBars {
+  thread: Uint32Array;
+  x0: Float32Array;
+  x1: Float32Array;
+  cause: Uint8Array;
+}
+/** What a command was waiting for from its `start` on; `thread` is a place in `names`. */
+export interface RunSide {
+  start: number;
+  x0: Float32Array;
+  x1: Float32Array;
+  cause: Uint8Array;
+  thread: Uint32Array;
+  names: string[];
+}
+/** Two runs on one scale: its pixels are `length` ns. */
+export interface Runs {
+  length: number;
+  before: RunSide;
+  after: RunSide;
+}
 "#;
 
 fn thrown(refused: Refused) -> JsValue {
@@ -89,6 +111,17 @@ fn tree(tree: &TreeColumns) -> Result<JsValue, JsValue> {
         ("own", floats(&tree.own)),
         ("cause", bytes(&tree.cause)),
         ("end", numbers(&tree.end)),
+    ])
+}
+
+fn run_side(run: RunColumns) -> Result<JsValue, JsValue> {
+    object([
+        ("start", run.start.into()),
+        ("x0", Float32Array::from(&run.x0[..]).into()),
+        ("x1", Float32Array::from(&run.x1[..]).into()),
+        ("cause", bytes(&run.cause)),
+        ("thread", numbers(&run.thread)),
+        ("names", texts(run.names)),
     ])
 }
 
@@ -225,6 +258,37 @@ impl Session {
         ])
     }
 
+    /// What the command was waiting for within a range of time that is so many pixels wide.
+    ///
+    /// # Errors
+    /// When a pattern of the filter is wrong.
+    #[wasm_bindgen(unchecked_return_type = "RunBars")]
+    pub fn run_bars(&mut self, from: f64, to: f64, pixels: u32) -> Result<JsValue, JsValue> {
+        let (thread, bars) = self.0.run_bars((time(from), time(to)), pixels).map_err(thrown)?;
+        object([
+            ("thread", numbers(&thread)),
+            ("x0", Float32Array::from(&bars.left[..]).into()),
+            ("x1", Float32Array::from(&bars.right[..]).into()),
+            ("cause", bytes(&bars.cause)),
+        ])
+    }
+
+    /// The activities that the filter keeps as JSON.
+    ///
+    /// # Errors
+    /// When a pattern of the filter is wrong.
+    pub fn activities(&self) -> Result<String, JsValue> {
+        self.0.activities().map_err(thrown)
+    }
+
+    /// What a finding of the last report rests on as JSON.
+    ///
+    /// # Errors
+    /// When that had no such finding.
+    pub fn evidence(&self, finding: u32) -> Result<String, JsValue> {
+        self.0.evidence(finding as usize).map_err(thrown)
+    }
+
     /// The threads of the lanes as JSON.
     ///
     /// # Errors
@@ -272,6 +336,25 @@ impl Session {
     /// When there is no other recording.
     pub fn compare_findings(&mut self, first: bool) -> Result<String, JsValue> {
         self.0.compare_findings(first).map_err(thrown)
+    }
+
+    /// What both commands were waiting for over time; null where one of them did not end.
+    ///
+    /// # Errors
+    /// When there is no other recording.
+    #[wasm_bindgen(unchecked_return_type = "Runs | null")]
+    #[expect(clippy::cast_precision_loss, reason = "a page shows no more digits")]
+    pub fn compared_runs(&mut self, first: bool, pixels: u32) -> Result<JsValue, JsValue> {
+        let Some((length, [before, after])) =
+            self.0.compared_runs(first, pixels).map_err(thrown)?
+        else {
+            return Ok(JsValue::NULL);
+        };
+        object([
+            ("length", (length as f64).into()),
+            ("before", run_side(before)?),
+            ("after", run_side(after)?),
+        ])
     }
 
     /// Both sides of the last comparison in one tree.

@@ -1,7 +1,9 @@
 //! Views as columns of numbers.
 
 use culprit_engine::calls::{CallTree, Diff, DiffNode, NameId, NodeId};
-use culprit_model::{Cause, Label as _};
+use culprit_engine::lanes::Lanes;
+use culprit_engine::wakers::CommandPath;
+use culprit_model::{Cause, Label as _, Nanos, Recording, Time};
 use culprit_report::views::{Function, FunctionPlaces, Kind, functions};
 
 /// The code of no cause.
@@ -43,6 +45,23 @@ pub struct TreeColumns {
     pub end: Vec<u32>,
 }
 
+/// What a command was waiting for over time: bars in order of time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RunColumns {
+    /// When the command began, ns of its recording: where the bars' pixels begin.
+    pub start: f64,
+    /// Left edges, in pixels.
+    pub x0: Vec<f32>,
+    /// Right edges, in pixels.
+    pub x1: Vec<f32>,
+    /// Code of the cause.
+    pub cause: Vec<u8>,
+    /// Place of the thread in `names`.
+    pub thread: Vec<u32>,
+    /// `NAME (TID)` of the threads that the run waited for.
+    pub names: Vec<String>,
+}
+
 /// A value for JavaScript, whose numbers are exact up to 2 to the 53: 104 days of ns.
 #[expect(clippy::cast_precision_loss, reason = "a page shows no more digits")]
 fn value(value: u64) -> f64 {
@@ -82,6 +101,38 @@ impl FunctionColumns {
                 .iter()
                 .map(|row| places.get(&row.name).map(|place| place.label()).unwrap_or_default())
                 .collect(),
+        }
+    }
+}
+
+/// How long a command lived.
+pub(crate) fn length(path: &CommandPath) -> Nanos {
+    let ends = path.segments().first().zip(path.segments().last());
+    ends.map_or(Nanos::ZERO, |(first, last)| last.to.since(first.from))
+}
+
+impl RunColumns {
+    /// Of a recording's command, from its start on for so long in so many pixels.
+    pub(crate) fn of(
+        recording: &Recording,
+        path: &CommandPath,
+        longest: Nanos,
+        pixels: u32,
+    ) -> Self {
+        let start = path.segments().first().map_or(Time(0), |first| first.from);
+        let bars =
+            Lanes::of(recording).path_bars(path.segments(), (start, start + longest), pixels);
+        let mut threads = bars.thread.clone();
+        threads.sort_unstable();
+        threads.dedup();
+        let place = |thread| u32::try_from(threads.partition_point(|one| *one < thread));
+        Self {
+            start: value(start.0),
+            x0: bars.left,
+            x1: bars.right,
+            cause: bars.cause,
+            thread: bars.thread.iter().map(|id| place(*id).unwrap_or(u32::MAX)).collect(),
+            names: threads.iter().map(|thread| recording.thread_name(*thread)).collect(),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! A second recording beside the opened one, and what changed between the two.
 
+use culprit_engine::wakers::CommandPath;
 use culprit_findings::{RunSummary, find_changes};
 use culprit_model::{Filter, Recording};
 use culprit_report::json::{CompareDocument, FindingChangeJson};
 use culprit_report::views::{DiffGroup, DiffRun, DiffRuns, DiffScale, DiffView, common_metric};
 
-use crate::columns::DiffColumns;
+use crate::columns::{DiffColumns, RunColumns, length};
 use crate::session::{Refused, json, opened};
 
 /// What a page shows of a difference.
@@ -67,6 +68,21 @@ impl Comparison {
         let (before, after) = if first { (other, opened) } else { (opened, other) };
         let changes = find_changes(std::slice::from_ref(before), std::slice::from_ref(after));
         json(&changes.iter().map(FindingChangeJson::from).collect::<Vec<_>>())
+    }
+
+    /// What both commands were waiting for over time, the one before first: from the start of each on, on one
+    /// scale, so many pixels wide. None where one of them did not end.
+    pub(crate) fn runs(
+        &self,
+        (recording, path): (&Recording, Option<&CommandPath>),
+        pixels: u32,
+        first: bool,
+    ) -> Option<(u64, [RunColumns; 2])> {
+        let (opened, other) = (path?, CommandPath::of(&self.other)?);
+        let longest = length(opened).max(length(&other));
+        let opened = RunColumns::of(recording, opened, longest, pixels);
+        let other = RunColumns::of(&self.other, &other, longest, pixels);
+        Some((longest.0, if first { [other, opened] } else { [opened, other] }))
     }
 
     /// Both sides in one tree.

@@ -15,5 +15,5 @@ mod columns;
 mod comparison;
 mod session;
 
-pub use columns::{DiffColumns, FunctionColumns, TreeColumns};
+pub use columns::{DiffColumns, FunctionColumns, RunColumns, TreeColumns};
 pub use session::{Refused, Session, prepare};

@@ -3,23 +3,30 @@
 use std::cell::OnceCell;
 use std::fmt;
 
+use culprit_engine::activities::Survey;
 use culprit_engine::calls::{CallTree, MY_APP, NameId, Preset, my_app, stock_presets};
-use culprit_engine::lanes::{Bars, Lanes};
+use culprit_engine::lanes::{Bars, Lanes, PathBars};
 use culprit_engine::names::{self, Families};
 use culprit_engine::own::OwnCode;
 use culprit_engine::threads::build_missing;
 use culprit_engine::wakers::Relevance;
-use culprit_model::{Filter, Label as _, Metric, Recording, ThreadId, Time};
+use culprit_findings::Grounds;
+use culprit_model::{ActivityId, Filter, Label as _, Metric, Recording, ThreadId, Time};
 use culprit_report::filters::{fitted, patterns, query, run_filter};
 use culprit_report::json::{
-    FactsDocument, FilterJson, IntervalDocument, LaneJson, OverviewDocument, PresetJson,
-    ReportDocument,
+    ActivitiesDocument, EvidenceDocument, FactsDocument, FilterJson, IntervalDocument, LaneJson,
+    OverviewDocument, PresetJson, ReportDocument,
 };
-use culprit_report::views::{Basis, FunctionPlaces, no_run_time, nothing_to_show};
-use culprit_report::{Digest, Error, Indexes, ThreadTime, Tops, chain, findings, thread_times};
+use culprit_report::views::{
+    ActivitiesView, ActivityChoice, Basis, FunctionPlaces, no_run_time, nothing_to_show,
+    why_no_activities,
+};
+use culprit_report::{
+    Digest, Error, Indexes, ThreadTime, Tops, chain, findings_with_grounds, thread_times,
+};
 use serde::Serialize;
 
-use crate::columns::{DiffColumns, FunctionColumns, TreeColumns};
+use crate::columns::{DiffColumns, FunctionColumns, RunColumns, TreeColumns};
 use crate::comparison::Comparison;
 
 /// Why something cannot be answered: what failed and why, then the ways out, a line each.
@@ -71,6 +78,17 @@ struct Filtered {
     empty: Option<String>,
 }
 
+/// The activities that a filter keeps, or why there are none.
+#[derive(Debug, Serialize)]
+struct Activities {
+    empty: Option<String>,
+    #[serde(flatten)]
+    document: ActivitiesDocument,
+}
+
+/// Slow activities that a page lists: some screens.
+const SLOWEST: usize = 200;
+
 /// Reads the tables that rules and causes share: every session needs them, and none has to wait for them then.
 pub fn prepare() {
     let _ = names::kernel("");
@@ -99,6 +117,8 @@ pub struct Session {
     basis: Basis,
     /// The threads that the filter keeps, in the order of their lanes.
     threads: OnceCell<Vec<ThreadTime>>,
+    /// What the findings of the last report rest on, in their order.
+    grounds: Vec<Grounds>,
     comparison: Option<Comparison>,
 }
 
@@ -124,6 +144,7 @@ impl Session {
             tree,
             basis,
             threads: OnceCell::new(),
+            grounds: Vec::new(),
             comparison: None,
         })
     }
@@ -145,7 +166,9 @@ impl Session {
         let fitting = fitted(&self.recording, self.recording.main_metric(), &self.filter);
         let query = query(&fitting)?;
         let path = self.indexes.path(&self.recording);
-        let report = findings(&self.recording, &self.filter, false, path)?;
+        self.grounds.clear();
+        let (report, grounds) = findings_with_grounds(&self.recording, &self.filter, false, path)?;
+        self.grounds = grounds;
         let tops = Tops::of_tree(&self.recording, &self.tree, &self.basis);
         let threads = self.threads()?.to_vec();
         // The recording is lent to the digest and comes back.
@@ -154,6 +177,40 @@ impl Session {
         let document = json(&OverviewDocument::new(ReportDocument::<()>::new(&digest, None)));
         self.recording = digest.recording;
         document
+    }
+
+    /// The time that a finding of the last [`overview`](Self::overview) rests on, as JSON.
+    ///
+    /// # Errors
+    /// When that had no such finding.
+    pub fn evidence(&self, finding: usize) -> Result<String, Refused> {
+        let grounds = self.grounds.get(finding);
+        let grounds = grounds.ok_or_else(|| {
+            Refused(format!("cannot show the evidence of finding {finding}: there is none"))
+        })?;
+        json(&EvidenceDocument::new(&self.recording, grounds))
+    }
+
+    /// The activities that the filter's activity, process, thread and time range keep, as JSON.
+    ///
+    /// # Errors
+    /// When a pattern is wrong.
+    pub fn activities(&self) -> Result<String, Refused> {
+        let (recording, choice) = (&self.recording, ActivityChoice::of(&self.filter)?);
+        let survey = Survey::of(recording);
+        let rows = survey.by_name(|_, activity| choice.holds(recording, activity));
+        let ended: Vec<ActivityId> =
+            rows.iter().flat_map(|row| row.ended.iter().copied()).collect();
+        let slowest = survey.slowest(ended, SLOWEST);
+        let view = ActivitiesView {
+            recording,
+            survey: &survey,
+            rows: &rows,
+            rows_left_out: 0,
+            slowest: &slowest,
+        };
+        let empty = rows.is_empty().then(|| why_no_activities(recording));
+        json(&Activities { empty, document: ActivitiesDocument::new(&view) })
     }
 
     /// Shows what a filter, as JSON, keeps, and says how much that is.
@@ -270,6 +327,29 @@ impl Session {
         Ok((rows, self.all_lanes().bars(&threads, (Time(from), Time(to)), pixels)))
     }
 
+    /// What the command was waiting for in a range of time that is so many pixels wide, whatever the filter
+    /// keeps: bars, and the rows of their threads, `u32::MAX` where that has no lane. Empty where no command ended.
+    ///
+    /// # Errors
+    /// When a pattern is wrong.
+    pub fn run_bars(
+        &mut self,
+        (from, to): (u64, u64),
+        pixels: u32,
+    ) -> Result<(Vec<u32>, PathBars), Refused> {
+        let Some(path) = self.indexes.path(&self.recording) else {
+            return Ok(Default::default());
+        };
+        let range = (Time(from), Time(to));
+        let bars = self.all_lanes().path_bars(path.segments(), range, pixels);
+        let threads = self.threads()?;
+        let mut rows = vec![u32::MAX; self.recording.threads.len()];
+        for (row, time) in (0_u32..).zip(threads) {
+            rows[time.id.index()] = row;
+        }
+        Ok((bars.thread.iter().map(|thread| rows[thread.index()]).collect(), bars))
+    }
+
     /// The interval of a lane at a time as JSON; `null` where its thread did not live.
     ///
     /// # Errors
@@ -323,6 +403,21 @@ impl Session {
     /// When there is no other recording.
     pub fn compare_findings(&mut self, first: bool) -> Result<String, Refused> {
         other(&mut self.comparison)?.findings(&self.recording, first)
+    }
+
+    /// What both commands were waiting for over time, the one before first, in so many pixels, and the ns that
+    /// these are; none where one of them did not end.
+    ///
+    /// # Errors
+    /// When there is no other recording.
+    pub fn compared_runs(
+        &mut self,
+        first: bool,
+        pixels: u32,
+    ) -> Result<Option<(u64, [RunColumns; 2])>, Refused> {
+        let path = self.indexes.path(&self.recording);
+        let comparison = other(&mut self.comparison)?;
+        Ok(comparison.runs((&self.recording, path.as_deref()), pixels, first))
     }
 
     /// Both sides of the last comparison in one tree, and the names that its columns number.

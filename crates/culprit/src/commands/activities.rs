@@ -2,9 +2,9 @@
 
 use culprit_engine::activities::Survey;
 use culprit_engine::calls::Patterns;
-use culprit_model::{Activity, ActivityId, LossKind, Recording};
+use culprit_model::{Activity, ActivityId};
 use culprit_report::json::{ActivitiesDocument, OfRecording};
-use culprit_report::views::{ActivitiesView, activities_text};
+use culprit_report::views::{ActivitiesView, ActivityChoice, activities_text, why_no_activities};
 
 use crate::args::{ActivitiesArgs, ActivitiesBy};
 use crate::failure::{Context as _, Failure, Outcome};
@@ -21,7 +21,7 @@ const SLOWEST: usize = 10;
 /// # Errors
 /// When the recording or a pattern cannot be read.
 pub(crate) fn run(args: &ActivitiesArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    let chosen = Chosen::new(args)?;
+    let chosen = chosen(args)?;
     let recording = load::recording(&args.recording.recording, output)?;
     let survey = Survey::of(&recording);
     let holds = |_, activity: &Activity| chosen.holds(&recording, activity);
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ActivitiesArgs, output: &mut Output) -> Result<Outcome,
         None => survey.by_name(holds),
     };
     if rows.is_empty() {
-        output.say(&format!("nothing to show: {}", why_empty(&recording)));
+        output.say(&format!("nothing to show: {}", why_no_activities(&recording)));
     }
     let ended: Vec<ActivityId> = rows.iter().flat_map(|row| row.ended.iter().copied()).collect();
     let slowest = survey.slowest(ended, SLOWEST);
@@ -53,58 +53,24 @@ pub(crate) fn run(args: &ActivitiesArgs, output: &mut Output) -> Result<Outcome,
     Ok(Outcome::Done)
 }
 
-fn why_empty(recording: &Recording) -> String {
-    let refused = recording.losses.iter().find(|loss| loss.kind == LossKind::ProbesRefused);
-    match refused {
-        _ if !recording.activities.is_empty() => {
-            "no activity of the recording matches the filter".to_owned()
-        }
-        Some(loss) => format!("the recording has no activities: {}", loss.detail),
-        None => "the recording has no activities; record them with `culprit record --activity \
-                 NAME=serve:PORT` or `--activity NAME=FUNCTION`"
-            .to_owned(),
-    }
-}
-
 /// The activities that the options choose.
-struct Chosen<'a> {
-    args: &'a ActivitiesArgs,
-    name: Patterns,
-    process: Patterns,
-    thread: Patterns,
-}
-
-impl<'a> Chosen<'a> {
-    fn new(args: &'a ActivitiesArgs) -> Result<Self, Failure> {
-        let patterns = |option: &str, text: &str| {
-            Patterns::parse(text).or_bad_input(|| format!("cannot read `--{option} {text}`"))
-        };
-        if let (Some(from), Some(to)) = (args.from, args.to)
-            && from > to
-        {
-            return Err(Failure::bad_input(
-                "cannot show activities: `--from` is later than `--to`",
-            )
+fn chosen(args: &ActivitiesArgs) -> Result<ActivityChoice, Failure> {
+    let patterns = |option: &str, text: &str| {
+        Patterns::parse(text).or_bad_input(|| format!("cannot read `--{option} {text}`"))
+    };
+    if let (Some(from), Some(to)) = (args.from, args.to)
+        && from > to
+    {
+        return Err(Failure::bad_input("cannot show activities: `--from` is later than `--to`")
             .hint(
                 "both times count from the start of the recording, such as `--from 2s --to 3.5s`",
             ));
-        }
-        Ok(Self {
-            args,
-            name: patterns("name", &args.name)?,
-            process: patterns("process", &args.process)?,
-            thread: patterns("thread", &args.thread)?,
-        })
     }
-
-    fn holds(&self, recording: &Recording, activity: &Activity) -> bool {
-        let fits = |patterns: &Patterns, name: &str| patterns.is_empty() || patterns.any(name);
-        let process = || recording.process_name(recording.thread(activity.thread).process);
-        fits(&self.name, &activity.name)
-            && self.args.from.is_none_or(|from| activity.start >= from)
-            && self.args.to.is_none_or(|to| activity.start <= to)
-            && (self.process.is_empty() || fits(&self.process, &process()))
-            && (self.thread.is_empty()
-                || fits(&self.thread, &recording.thread_name(activity.thread)))
-    }
+    Ok(ActivityChoice {
+        name: patterns("name", &args.name)?,
+        process: patterns("process", &args.process)?,
+        thread: patterns("thread", &args.thread)?,
+        from: args.from,
+        to: args.to,
+    })
 }

@@ -134,6 +134,12 @@ impl CommandPath {
         Some(Self { thread, range: (from, to), path })
     }
 
+    /// Its stretches in order of time; they tile the command's life.
+    #[must_use]
+    pub fn segments(&self) -> &[Segment] {
+        &self.path.segments
+    }
+
     /// The critical path of a thread of the same recording between two instants: this one where it is
     /// that, else walked anew.
     #[must_use]

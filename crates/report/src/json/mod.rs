@@ -7,6 +7,7 @@
 mod activities;
 mod compare;
 mod diff;
+mod evidence;
 mod filter;
 mod findings;
 mod fleet;
@@ -23,6 +24,7 @@ mod wakers;
 pub use activities::ActivitiesDocument;
 pub use compare::{CompareDocument, FindingChangeJson};
 pub use diff::DiffDocument;
+pub use evidence::EvidenceDocument;
 pub use filter::{FilterJson, PresetJson};
 pub use findings::{Document as FindingsDocument, FindingJson, finding_document};
 pub use fleet::FleetFindingsDocument;

@@ -2,12 +2,74 @@
 //! ones with the options that show what happened meanwhile.
 
 use culprit_engine::activities::{NameRow, Passed, Survey, histogram, quantile};
-use culprit_model::{Activity, ActivityId, Cause, Nanos, Recording, Time, clean};
+use culprit_engine::calls::Patterns;
+use culprit_model::{Activity, ActivityId, Cause, Filter, LossKind, Nanos, Recording, Time, clean};
 
+use crate::Error;
+use crate::filters::patterns;
 use crate::layout::{Align, Layout, Table};
 
 /// Cells of the longest bar of a histogram.
 const BAR: u64 = 40;
+
+/// Which activities are shown. What is not given keeps all.
+#[derive(Debug, Default)]
+pub struct ActivityChoice {
+    /// Of its name.
+    pub name: Patterns,
+    /// Of the process that began it: `NAME (PID)`.
+    pub process: Patterns,
+    /// Of the thread that began it: `NAME (TID)`.
+    pub thread: Patterns,
+    /// The earliest start.
+    pub from: Option<Time>,
+    /// The latest start.
+    pub to: Option<Time>,
+}
+
+impl ActivityChoice {
+    /// The choice of a filter's activity, process, thread and time range; the rest is about stacks.
+    ///
+    /// # Errors
+    /// When a pattern is wrong.
+    pub fn of(filter: &Filter) -> Result<Self, Error> {
+        Ok(Self {
+            name: patterns(&filter.activity)?,
+            process: patterns(&filter.process)?,
+            thread: patterns(&filter.thread)?,
+            from: filter.from,
+            to: filter.to,
+        })
+    }
+
+    /// Whether an activity of the recording is among them.
+    #[must_use]
+    pub fn holds(&self, recording: &Recording, activity: &Activity) -> bool {
+        let fits = |patterns: &Patterns, name: &str| patterns.is_empty() || patterns.any(name);
+        let process = || recording.process_name(recording.thread(activity.thread).process);
+        fits(&self.name, &activity.name)
+            && self.from.is_none_or(|from| activity.start >= from)
+            && self.to.is_none_or(|to| activity.start <= to)
+            && (self.process.is_empty() || fits(&self.process, &process()))
+            && (self.thread.is_empty()
+                || fits(&self.thread, &recording.thread_name(activity.thread)))
+    }
+}
+
+/// Why a choice holds no activity of a recording.
+#[must_use]
+pub fn why_no_activities(recording: &Recording) -> String {
+    let refused = recording.losses.iter().find(|loss| loss.kind == LossKind::ProbesRefused);
+    match refused {
+        _ if !recording.activities.is_empty() => {
+            "no activity of the recording matches the filter".to_owned()
+        }
+        Some(loss) => format!("the recording has no activities: {}", loss.detail),
+        None => "the recording has no activities; record them with `culprit record --activity \
+                 NAME=serve:PORT` or `--activity NAME=FUNCTION`"
+            .to_owned(),
+    }
+}
 
 /// Activities of a recording, ready to be shown.
 #[derive(Debug)]

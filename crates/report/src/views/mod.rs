@@ -22,7 +22,8 @@ mod tree;
 mod wakers;
 
 pub use activities::{
-    ActivitiesView, activities_text, options as range_options, range as activity_range,
+    ActivitiesView, ActivityChoice, activities_text, options as range_options,
+    range as activity_range, why_no_activities,
 };
 pub use basis::{Basis, sleeping_line};
 pub use butterfly::butterfly_text;

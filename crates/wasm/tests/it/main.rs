@@ -138,6 +138,70 @@ fn lanes_are_the_threads_that_the_filter_keeps_the_idle_ones_last() {
 }
 
 #[test]
+fn the_bars_of_the_run_are_of_the_threads_that_it_waited_for() {
+    let mut session = session();
+    let (rows, bars) = session.run_bars((0, 10_000_000), 10).unwrap();
+    // The command waits for the lock from 4 to 8 ms, and the worker computes meanwhile.
+    assert_eq!((&rows[..], &bars.left[..]), (&[0, 0, 1, 0][..], &[0.0, 2.0, 4.0, 8.0][..]));
+    assert_eq!(bars.right, [2.0, 4.0, 8.0, 10.0]);
+    session.filter(r#"{"thread":"app"}"#).unwrap();
+    let (rows, narrowed) = session.run_bars((0, 10_000_000), 10).unwrap();
+    assert_eq!((rows[2], narrowed), (u32::MAX, bars), "its lane is not shown");
+    assert!(session.run_bars((5, 5), 10).unwrap().0.is_empty());
+}
+
+#[test]
+fn evidence_is_of_the_last_report() {
+    let mut session = session();
+    assert!(session.evidence(0).unwrap_err().0.contains("evidence"));
+    let overview = json(&session.overview().unwrap());
+    let findings = overview["findings"].as_array().unwrap();
+    assert!(!findings.is_empty());
+    for (at, finding) in findings.iter().enumerate() {
+        let evidence = json(&session.evidence(at).unwrap());
+        let when = evidence["when_ns"].as_array().unwrap().iter();
+        let sum: u64 = when.map(|time| time.as_u64().unwrap()).sum();
+        assert_eq!(finding["cost_ns"], sum, "{}", finding["id"]);
+    }
+    assert!(session.evidence(findings.len()).is_err());
+}
+
+#[test]
+fn activities_are_those_that_the_filter_keeps() {
+    let mut session = session();
+    let none = json(&session.activities().unwrap());
+    assert!(none["empty"].as_str().unwrap().contains("--activity"), "{none}");
+    let mut recording = recording();
+    for (time, kind, name) in
+        [(1, "enter", "load"), (3, "leave", "load"), (4, "enter", "save"), (9, "leave", "save")]
+    {
+        recording.activity_edges.push(culprit_model::ActivityEdge {
+            time: culprit_model::Time(time * 1_000_000),
+            thread: culprit_model::ThreadId(0),
+            kind: kind.parse().unwrap(),
+            name: name.into(),
+            key: None,
+            source: culprit_model::ActivitySource::Function,
+        });
+    }
+    culprit_engine::activities::build(&mut recording);
+    let mut session = Session::open("x.culprit", bytes(&recording)).unwrap();
+    let names = |session: &Session| {
+        let found = json(&session.activities().unwrap());
+        let rows = found["rows"].as_array().unwrap().iter();
+        let row = |row: &Value| format!("{} {}", row["name"].as_str().unwrap(), row["latency_ns"]);
+        (rows.map(row).collect::<Vec<_>>().join(", "), found["slowest"].as_array().unwrap().len())
+    };
+    assert_eq!(names(&session), ("save 5000000, load 2000000".to_owned(), 2));
+    session.filter(r#"{"activity":"@^load$"}"#).unwrap();
+    assert_eq!(names(&session), ("load 2000000".to_owned(), 1));
+    session.filter(r#"{"from":2000000}"#).unwrap();
+    assert_eq!(names(&session), ("save 5000000".to_owned(), 1));
+    session.filter(r#"{"thread":"worker"}"#).unwrap();
+    assert!(json(&session.activities().unwrap())["empty"].is_string());
+}
+
+#[test]
 fn an_overview_is_the_report_and_leaves_the_session_as_it_was() {
     let mut session = session();
     let first = session.overview().unwrap();
@@ -158,6 +222,7 @@ fn an_overview_is_the_report_and_leaves_the_session_as_it_was() {
 fn two_recordings_are_compared_both_ways_round() {
     let mut session = session();
     assert!(session.compare(false).unwrap_err().0.contains("no second recording"));
+    assert!(session.compared_runs(false, 9).is_err());
     session.open_other("same.culprit", bytes(&recording())).unwrap();
     let same = json(&session.compare(false).unwrap());
     assert_eq!((&same["same"], &same["ratio"]), (&true.into(), &1.0.into()));
@@ -188,6 +253,11 @@ fn two_recordings_are_compared_both_ways_round() {
         (tree.step[at], tree.width[at] >= tree.before[at].max(tree.after[at]))
     };
     assert_eq!((steps(&session, "app!nap"), steps(&session, "ROOT")), ((8, true), (6, true)));
+    // Both begin at the start of their commands, and 16 ms of the longer one are 16 pixels.
+    let (length, [before, after]) = session.compared_runs(false, 16).unwrap().unwrap();
+    assert_eq!((length, before.x1.last(), after.x1.last()), (16_000_000, Some(&10.0), Some(&16.0)));
+    assert_eq!((before.names.len(), &after.names[..]), (2, &["app (10)".to_owned()][..]));
+    assert_eq!(before.names[before.thread[2] as usize], "worker (11)");
     let found = json(&session.compare_findings(false).unwrap());
     let turned = json(&session.compare(true).unwrap());
     assert_eq!((&turned["before"], &turned["after"]), (&compared["after"], &compared["before"]));
@@ -259,6 +329,8 @@ fn a_cut_or_changed_file_is_no_panic() {
                 session.filter(r#"{"metric":"wall"}"#).unwrap();
                 let _ = (session.functions(), session.tree(), session.lane_threads());
                 let _ = session.lanes((0, u64::MAX), 100, false);
+                let _ = (session.run_bars((0, u64::MAX), 100), session.activities());
+                let _ = session.evidence(0);
             }
         }
     }
