@@ -42,6 +42,28 @@ export interface Lanes {
     x1: Float32Array;
     cause: Uint8Array;
 }
+/** What the run was waiting for: bars in order of time. `thread` is a row of the threads, 4294967295 for none. */
+export interface RunBars {
+    thread: Uint32Array;
+    x0: Float32Array;
+    x1: Float32Array;
+    cause: Uint8Array;
+}
+/** What a command was waiting for from its `start` on; `thread` is a place in `names`. */
+export interface RunSide {
+    start: number;
+    x0: Float32Array;
+    x1: Float32Array;
+    cause: Uint8Array;
+    thread: Uint32Array;
+    names: string[];
+}
+/** Two runs on one scale: its pixels are `length` ns. */
+export interface Runs {
+    length: number;
+    before: RunSide;
+    after: RunSide;
+}
 
 
 
@@ -51,6 +73,13 @@ export interface Lanes {
 export class Session {
     free(): void;
     [Symbol.dispose](): void;
+    /**
+     * The activities that the filter keeps as JSON.
+     *
+     * # Errors
+     * When a pattern of the filter is wrong.
+     */
+    activities(): string;
     /**
      * The interval of a lane at a time as JSON; `null` where there is none.
      *
@@ -88,12 +117,26 @@ export class Session {
      */
     compare_findings(first: boolean): string;
     /**
+     * What both commands were waiting for over time; null where one of them did not end.
+     *
+     * # Errors
+     * When there is no other recording.
+     */
+    compared_runs(first: boolean, pixels: number): Runs | null;
+    /**
      * Both sides of the last comparison in one tree.
      *
      * # Errors
      * None that is expected.
      */
     compared_tree(): DiffTree;
+    /**
+     * What a finding of the last report rests on as JSON.
+     *
+     * # Errors
+     * When that had no such finding.
+     */
+    evidence(finding: number): string;
     /**
      * The recording's facts under the filter, which are there at once, as JSON.
      *
@@ -155,6 +198,13 @@ export class Session {
      */
     presets(own: string): string;
     /**
+     * What the command was waiting for within a range of time that is so many pixels wide.
+     *
+     * # Errors
+     * When a pattern of the filter is wrong.
+     */
+    run_bars(from: number, to: number, pixels: number): RunBars;
+    /**
      * The threads of the lanes as JSON.
      *
      * # Errors
@@ -186,12 +236,15 @@ export interface InitOutput {
     readonly memory: WebAssembly.Memory;
     readonly __wbg_session_free: (a: number, b: number) => void;
     readonly prepare: () => void;
+    readonly session_activities: (a: number, b: number) => void;
     readonly session_at: (a: number, b: number, c: number, d: number) => void;
     readonly session_callees: (a: number, b: number, c: number) => void;
     readonly session_callers: (a: number, b: number, c: number) => void;
     readonly session_compare: (a: number, b: number, c: number) => void;
     readonly session_compare_findings: (a: number, b: number, c: number) => void;
+    readonly session_compared_runs: (a: number, b: number, c: number, d: number) => void;
     readonly session_compared_tree: (a: number, b: number) => void;
+    readonly session_evidence: (a: number, b: number, c: number) => void;
     readonly session_facts: (a: number, b: number) => void;
     readonly session_filter: (a: number, b: number, c: number, d: number) => void;
     readonly session_functions: (a: number, b: number) => void;
@@ -201,6 +254,7 @@ export interface InitOutput {
     readonly session_open_other: (a: number, b: number, c: number, d: number, e: number, f: number) => void;
     readonly session_overview: (a: number, b: number) => void;
     readonly session_presets: (a: number, b: number, c: number, d: number) => void;
+    readonly session_run_bars: (a: number, b: number, c: number, d: number, e: number) => void;
     readonly session_threads: (a: number, b: number) => void;
     readonly session_tree: (a: number, b: number) => void;
     readonly start: () => void;

@@ -21,7 +21,7 @@ export function recordings() {
   };
   unpack('guilty-py.tar.zst', 'guilty/service_render.py', 'service.culprit');
   unpack('guilty-java.tar.zst', 'guilty/fair_lock.java', 'locks.culprit');
-  copyFileSync(here('fixtures/hostile.culprit'), join(folder, 'hostile.culprit'));
+  for (const name of ['hostile.culprit', 'requests.culprit']) copyFileSync(here(`fixtures/${name}`), join(folder, name));
   return folder;
 }
 

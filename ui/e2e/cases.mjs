@@ -31,7 +31,7 @@ const tab = (page, name) => page.locator('.tabs button', { hasText: name }).clic
 const told = (page) => page.locator('.status-line').first().innerText();
 
 /** What axe finds wrong. It runs beside the page's own code, which the page's policy does not bind. */
-async function violations(page) {
+export async function violations(page) {
   const session = await page.context().newCDPSession(page);
   await session.send('Runtime.evaluate', { expression: AXE });
   const { result } = await session.send('Runtime.evaluate', {
@@ -376,7 +376,7 @@ export const cases = {
       assert.deepEqual(await violations(first), [], `${colorScheme} first screen`);
       await first.context().close();
       const page = await opened(world, LOCKS, { colorScheme });
-      for (const rest of ['overview', 'timeline', 'timeline&table=1', 'flame&q=a', 'flame&table=1', 'functions', 'tree', 'butterfly', 'compare', 'compare&with=service.culprit', 'compare&with=service.culprit&table=1', 'flame&inc=nothing-here']) {
+      for (const rest of ['overview', 'timeline', 'timeline&table=1', 'flame&q=a', 'flame&table=1', 'functions', 'tree', 'butterfly', 'compare', 'compare&with=service.culprit', 'compare&with=service.culprit&table=1', 'activities', 'evidence', 'flame&inc=nothing-here']) {
         await go(page, `${LOCKS}&view=${rest}`);
         await page.locator('.view, .empty').first().waitFor();
         await until('the view is there', async () => (await page.locator('.waiting').count()) === 0);
@@ -400,9 +400,9 @@ export const cases = {
 
   async 'fits a phone'(world) {
     const page = await opened(world, LOCKS, { viewport: { width: 360, height: 740 }, hasTouch: true, reducedMotion: 'reduce' });
-    for (const view of ['overview', 'timeline', 'flame', 'functions', 'tree', 'butterfly', 'compare']) {
+    for (const view of ['overview', 'timeline', 'flame', 'functions', 'tree', 'butterfly', 'compare', 'activities', 'evidence']) {
       await go(page, `${LOCKS}&view=${view}`);
-      await page.locator('.view').waitFor();
+      await page.locator('.view, .empty').first().waitFor();
       await page.waitForTimeout(150);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       await shot(page, `phone-${view}`);

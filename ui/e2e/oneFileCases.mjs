@@ -9,7 +9,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { address, shot, until } from './browser.mjs';
 
 const target = process.env.CARGO_TARGET_DIR ?? fileURLToPath(new URL('../../target', import.meta.url));
-const PROGRAM = process.env.CULPRIT ?? join(target, 'release/culprit');
+export const PROGRAM = process.env.CULPRIT ?? join(target, 'release/culprit');
 
 /** Writes a recording's page and opens it; whatever it asks the network for is a failure. */
 async function openFile(world, recording, more = [], options = {}) {
@@ -41,7 +41,7 @@ const written = {
     await page.locator('.flame canvas').waitFor();
     await page.locator('.chip').waitFor();
     assert.equal(address(page).view, 'flame');
-    for (const view of ['Functions', 'Tree', 'Timeline', 'Callers']) {
+    for (const view of ['Functions', 'Tree', 'Evidence', 'Timeline', 'Callers']) {
       await tab(page, view);
       await page.locator('.view').waitFor();
       await until(`${view} has answered`, async () => (await page.locator('.waiting').count()) === 0);

@@ -3,13 +3,15 @@
 
 import { cases } from './cases.mjs';
 import { compareCases } from './compareCases.mjs';
+import { filterCases } from './filterCases.mjs';
+import { findingCases } from './findingCases.mjs';
 import { oneFileCases } from './oneFileCases.mjs';
 import { start } from './browser.mjs';
 
 const only = process.argv.slice(2);
 const world = await start();
 let failed = 0;
-for (const [name, run] of Object.entries({ ...cases, ...compareCases, ...oneFileCases })) {
+for (const [name, run] of Object.entries({ ...cases, ...findingCases, ...compareCases, ...oneFileCases, ...filterCases })) {
   if (only.length > 0 && !only.some((part) => name.includes(part))) continue;
   const begun = Date.now();
   world.problems.length = 0;

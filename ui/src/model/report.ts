@@ -43,6 +43,18 @@ export interface Finding {
   readonly check: string;
 }
 
+/** A finding's word in the address: its rule, with a number where the rule has several: `small-io.2`. */
+export function findingWord(findings: readonly Finding[], at: number): string {
+  const id = findings[at]?.id ?? '';
+  const nth = findings.slice(0, at + 1).filter((one) => one.id === id).length;
+  return nth > 1 ? `${id}.${nth}` : id;
+}
+
+/** The place of the finding of a word; -1 where there is none of it. */
+export function findFinding(findings: readonly Finding[], word: string): number {
+  return findings.findIndex((_, at) => findingWord(findings, at) === word);
+}
+
 export interface Loss {
   readonly id: string;
   /** `info`, `notice`, `loss` or `error`. */
@@ -122,4 +134,18 @@ export function causeTable(causes: readonly Cause[]): readonly (Cause | undefine
   const table: Cause[] = [];
   for (const cause of causes) table[cause.id] = cause;
   return table;
+}
+
+/** How a cause is drawn. */
+export interface CauseLook {
+  readonly colour: string;
+  readonly group: Group;
+  readonly word: string;
+}
+
+/** The looks of causes by their number. */
+export function causeLooks(causes: readonly Cause[]): readonly (CauseLook | undefined)[] {
+  const looks: CauseLook[] = [];
+  for (const { id, word, colour, state } of causes) looks[id] = { colour, word, group: groupOf(state) };
+  return looks;
 }

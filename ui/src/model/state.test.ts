@@ -20,6 +20,7 @@ const FULL: State = {
   focus: 'app!f(int&)',
   compare: 'after.culprit',
   swap: true,
+    finding: 'small-io.2',
 };
 
 test('a state survives the address', () => {

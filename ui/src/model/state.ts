@@ -8,7 +8,7 @@ import type { Ns, Tid } from './units';
 /** The version of the address. Raise it when an old link would mean something else. */
 export const VERSION = 1;
 
-export const VIEWS = ['overview', 'timeline', 'flame', 'functions', 'tree', 'butterfly', 'compare'] as const;
+export const VIEWS = ['overview', 'timeline', 'flame', 'functions', 'tree', 'butterfly', 'compare', 'activities', 'evidence'] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 export const SORTS = ['own', 'total', 'count', 'name'] as const;
@@ -42,6 +42,8 @@ export interface State {
   readonly compare: string | null;
   /** True when that recording is the one before. */
   readonly swap: boolean;
+  /** The finding whose evidence shows, by its word; none for the first one. */
+  readonly finding: string | null;
 }
 
 export const START: State = {
@@ -60,6 +62,7 @@ export const START: State = {
   focus: null,
   compare: null,
   swap: false,
+  finding: null,
 };
 
 /** Short words for the address. */
@@ -99,6 +102,7 @@ export function encode(state: State): string {
   put('fn', state.focus);
   put('with', state.compare);
   put('swap', state.swap ? 1 : null);
+  put('finding', state.finding);
   return `#${words.toString()}`;
 }
 
@@ -145,6 +149,7 @@ function read(words: URLSearchParams): State {
     focus: words.get('fn'),
     compare: words.get('with'),
     swap: words.get('swap') === '1',
+    finding: words.get('finding'),
   };
 }
 

@@ -44,7 +44,7 @@ export function commands(check: string): string {
   return [...lines, ...quoted.map((part) => part.text)].join('\n');
 }
 
-/** `1 thread`, `2 threads`. */
-export function plural(count: number, word: string): string {
-  return `${count} ${count === 1 ? word : `${word}s`}`;
+/** `1 thread`, `2 threads`; with the plural where that is another word. */
+export function plural(count: number, word: string, many = `${word}s`): string {
+  return `${count} ${count === 1 ? word : many}`;
 }

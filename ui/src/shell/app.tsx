@@ -1,11 +1,14 @@
 // The page: opens recordings, shows the view that the state names, and listens to keys.
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { Entry } from '../model/palette';
 import { START, VIEWS, type State, type ViewName } from '../model/state';
 import type { Store } from '../model/store';
 import { shown } from '../model/text';
 import { ButterflyView } from '../views/butterfly/view';
 import { CompareView } from '../views/compare/view';
+import { ActivitiesView } from '../views/activities/view';
+import { EvidenceView } from '../views/evidence/view';
 import { FlameView } from '../views/flame/view';
 import { FunctionsView } from '../views/functions/view';
 import { OverviewView } from '../views/overview/view';
@@ -20,8 +23,10 @@ import { KeySheet, modified, typing } from './keys';
 import type { Library, Offered } from './library';
 import { ContextMenu } from './menu';
 import { OpenScreen } from './open';
+import { Palette } from './palette';
 import { PageContext, useStore, type Menu, type Page, type Recording } from './page';
 import { SEARCH_ID } from './search';
+import { turnTheme } from './theme';
 
 /** How long a message stays. */
 const SAID_MS = 4000;
@@ -40,16 +45,19 @@ export function App({ store, engine, library, problem }: AppProps) {
   const opening = useOpening(store, engine, library, state.recording);
   const [menu, setMenu] = useState<Menu | null>(null);
   const [keys, showKeys] = useState(false);
+  const [finding, find] = useState(false);
   const { recording } = opening;
   useEffect(() => bindAddress(store, say), [store]);
   useEffect(() => {
     if (problem !== null) say(problem);
   }, []);
-  useEffect(() => onKeys(store, () => showKeys(true)), [store]);
+  useEffect(() => onKeys(store, { showKeys: () => showKeys(true), find: () => find(true) }), [store]);
+  useEffect(() => find(false), [recording]);
   useEffect(() => {
     document.title = recording ? `${recording.name} · Culprit` : 'Culprit';
   }, [recording]);
-  const page = useMemo<Page | null>(() => recording && { store, engine, library, recording, say, menu: setMenu, other: { current: null }, drop: { current: null } }, [recording]);
+  const page = useMemo<Page | null>(() => recording && { store, engine, library, recording, say, menu: setMenu, other: { current: null }, drop: { current: null }, picture: { current: null } }, [recording]);
+  const commands = useMemo(() => pageCommands(() => showKeys(true), opening.close), [recording]);
   useDrop((file) => (page?.drop.current ?? opening.openFile)(file));
   return (
     <>
@@ -60,7 +68,7 @@ export function App({ store, engine, library, problem }: AppProps) {
           <a class="skip" href="#view" onClick={skip}>
             Skip to the view
           </a>
-          <Header onClose={opening.close} onKeys={() => showKeys(true)} />
+          <Header onClose={opening.close} onKeys={() => showKeys(true)} onFind={() => find(true)} />
           {library.note !== null && (
             <p class="notice part-of" role="status">
               {shown(library.note, 1000)}
@@ -76,6 +84,7 @@ export function App({ store, engine, library, problem }: AppProps) {
             </Boundary>
           </main>
           {menu !== null && <ContextMenu menu={menu} onClose={() => setMenu(null)} />}
+          {finding && <Palette state={state} commands={commands} onClose={() => find(false)} />}
         </PageContext.Provider>
       )}
       {keys && <KeySheet onClose={() => showKeys(false)} />}
@@ -102,6 +111,10 @@ function View({ state }: { state: State }) {
       return <ButterflyView state={state} />;
     case 'compare':
       return <CompareView state={state} />;
+    case 'activities':
+      return <ActivitiesView state={state} />;
+    case 'evidence':
+      return <EvidenceView state={state} />;
   }
 }
 
@@ -187,9 +200,30 @@ function useDrop(openFile: (file: File) => void): void {
   }, []);
 }
 
+/** What the palette does to the page as a whole. */
+function pageCommands(showKeys: () => void, close: () => void): readonly Entry[] {
+  const command = (label: string, detail: string, act: () => void): Entry => ({ kind: 'command', label, detail, act });
+  return [
+    command('Keyboard shortcuts', 'key ?', showKeys),
+    command('Switch the theme', 'system, light, dark', turnTheme),
+    command('Open another recording', 'leaves this one', close),
+  ];
+}
+
+interface KeyActs {
+  showKeys(): void;
+  find(): void;
+}
+
 /** The keys that hold everywhere; views have theirs. */
-function onKeys(store: Store, showKeys: () => void): () => void {
+function onKeys(store: Store, { showKeys, find }: KeyActs): () => void {
   const pressed = (event: KeyboardEvent) => {
+    const inDialog = event.target instanceof Element && event.target.closest('dialog') !== null;
+    if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === 'k' && !inDialog) {
+      // Browsers have a search of their own there.
+      event.preventDefault();
+      return find();
+    }
     if (typing(event) || modified(event) || event.defaultPrevented) return;
     const view = VIEWS[Number(event.key) - 1];
     if (view !== undefined) store.set({ view });

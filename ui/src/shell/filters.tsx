@@ -7,7 +7,18 @@ import type { State } from '../model/state';
 import { useAnswer, usePage } from './page';
 
 /** Metrics that are no cause. The engine refuses those that a recording lacks, and says so. */
-const METRICS = ['run', 'wall', 'cpu', 'blocked', 'runnable', 'waits', 'faults', 'samples'];
+export const METRICS = ['run', 'wall', 'cpu', 'blocked', 'runnable', 'waits', 'faults', 'samples'];
+
+export const METRIC_MEANINGS: Readonly<Record<string, string>> = {
+  run: 'the elapsed time of the run, each moment given to what the run was waiting for',
+  wall: 'the time of all threads',
+  cpu: 'time on a CPU',
+  blocked: 'time blocked',
+  runnable: 'time ready, without a CPU',
+  waits: 'how many waits',
+  faults: 'how many page faults',
+  samples: 'how many samples',
+};
 
 export function Filters({ state }: { state: State }) {
   const { store, recording } = usePage();
@@ -27,7 +38,9 @@ export function Filters({ state }: { state: State }) {
         >
           <option value="">default</option>
           {known.map((word) => (
-            <option value={word}>{word}</option>
+            <option key={word} value={word} title={METRIC_MEANINGS[word]}>
+              {word}
+            </option>
           ))}
         </select>
       </label>

@@ -4,6 +4,7 @@ import { causeParts } from '../views/overview/layout';
 import { VIEWS, type State, type ViewName } from '../model/state';
 import { percent, time } from '../model/units';
 import { shown } from '../model/text';
+import { ShareButton } from './share';
 import { ThemeSwitch } from './theme';
 import { usePage } from './page';
 
@@ -15,14 +16,20 @@ export const VIEW_TITLES: Record<ViewName, string> = {
   tree: 'Tree',
   butterfly: 'Callers and callees',
   compare: 'Compare',
+  activities: 'Activities',
+  evidence: 'Evidence',
 };
+
+/** The key of the palette, as this system writes it. */
+const PALETTE_KEY = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘K' : 'Ctrl K';
 
 interface HeaderProps {
   onClose(): void;
   onKeys(): void;
+  onFind(): void;
 }
 
-export function Header({ onClose, onKeys }: HeaderProps) {
+export function Header({ onClose, onKeys, onFind }: HeaderProps) {
   const { recording } = usePage();
   const facts = recording.facts.recording;
   return (
@@ -37,6 +44,10 @@ export function Header({ onClose, onKeys }: HeaderProps) {
           </>
         )}
       </span>
+      <button type="button" class="find-anything" aria-haspopup="dialog" onClick={onFind}>
+        Find anything <kbd>{PALETTE_KEY}</kbd>
+      </button>
+      <ShareButton />
       <button type="button" onClick={onClose}>
         Open another
       </button>

@@ -6,6 +6,7 @@ import type { Facts } from '../model/report';
 import type { State } from '../model/state';
 import type { Store } from '../model/store';
 import type { Library } from './library';
+import type { Picture } from './share';
 import { Superseded, type Engine } from '../worker/client';
 import type { Args, Ask, Gives } from '../worker/protocol';
 
@@ -25,6 +26,8 @@ export interface Page {
   readonly other: { current: string | null };
   /** Who takes a file that is dropped; none when it is opened in place of this one. */
   readonly drop: { current: ((file: File) => void) | null };
+  /** What shows, as something that can be drawn into a file; none for views of text. */
+  readonly picture: { current: Picture | null };
   /** Opens a menu at a place of the window. */
   menu(menu: Menu): void;
 }

@@ -1,6 +1,6 @@
 // Light and dark: as the system says, unless the reader chose one.
 
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 
 const THEMES = ['system', 'light', 'dark'] as const;
 type Theme = (typeof THEMES)[number];
@@ -26,25 +26,33 @@ function apply(theme: Theme): void {
 export const THEME_EVENT = 'culprit-theme';
 
 export function restoreTheme(): void {
-  apply(stored());
+  apply(current);
   const system = window.matchMedia('(prefers-color-scheme: dark)');
   system.addEventListener('change', () => window.dispatchEvent(new Event(THEME_EVENT)));
 }
 
+let current = stored();
+
+/** Goes from the system's theme to light, to dark, and back. */
+export function turnTheme(): void {
+  current = THEMES[(THEMES.indexOf(current) + 1) % THEMES.length] ?? 'system';
+  try {
+    localStorage.setItem(KEY, current);
+  } catch {
+    // A page that may not keep anything still switches.
+  }
+  apply(current);
+}
+
 export function ThemeSwitch() {
-  const [theme, set] = useState(stored());
-  const turn = () => {
-    const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'system';
-    try {
-      localStorage.setItem(KEY, next);
-    } catch {
-      // A page that may not keep anything still switches.
-    }
-    apply(next);
-    set(next);
-  };
+  const [theme, set] = useState(current);
+  useEffect(() => {
+    const changed = () => set(current);
+    window.addEventListener(THEME_EVENT, changed);
+    return () => window.removeEventListener(THEME_EVENT, changed);
+  }, []);
   return (
-    <button type="button" onClick={turn} aria-label={`Theme: ${theme}. Switch`} title={`Theme: ${theme}`}>
+    <button type="button" onClick={turnTheme} aria-label={`Theme: ${theme}. Switch`} title={`Theme: ${theme}`}>
       ◐ {theme}
     </button>
   );

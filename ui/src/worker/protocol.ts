@@ -4,6 +4,7 @@
 
 import type { Filter, Preset } from '../model/filter';
 import type { Compared, DiffTree, FindingChange } from '../model/compare';
+import type { Activities, Grounds } from '../model/evidence';
 import type { Facts, Report } from '../model/report';
 import type { Tree } from '../model/calltree';
 import type { CauseId, NameId, Ns, Tid } from '../model/units';
@@ -44,6 +45,18 @@ export interface Lanes {
   readonly cause: Uint8Array;
 }
 
+/** What the run was waiting for: bars in order of time, in the pixels of the lanes. */
+export interface RunBars {
+  /** Index into the threads; `NO_THREAD` where the filter leaves the thread out. */
+  readonly thread: Uint32Array;
+  readonly x0: Float32Array;
+  readonly x1: Float32Array;
+  readonly cause: Uint8Array;
+}
+
+/** The row of a thread that has none. */
+export const NO_THREAD = 0xffffffff;
+
 export interface Thread {
   readonly name: string;
   readonly tid: Tid;
@@ -82,6 +95,8 @@ export interface Timeline {
   /** The window that the bars' pixels span. */
   readonly have: readonly [Ns, Ns];
   readonly lanes: Lanes;
+  /** The critical path of the command; without bars where no command ended. */
+  readonly run: RunBars;
   /** All threads that the filter keeps, by their part of the run; a lane names its row here. */
   readonly threads: readonly Thread[];
 }
@@ -93,17 +108,52 @@ export interface Answer<Columns> {
   readonly columns: Columns;
 }
 
+/** What one of two runs was waiting for, from its start on. */
+export interface RunSide {
+  /** When its command began, ns of its recording. */
+  readonly start: Ns;
+  readonly x0: Float32Array;
+  readonly x1: Float32Array;
+  readonly cause: Uint8Array;
+  /** Index into `names`. */
+  readonly thread: Uint32Array;
+  readonly names: readonly string[];
+}
+
+/** Two runs on one scale. */
+export interface Runs {
+  /** The longer one's length: what all pixels are. */
+  readonly length: Ns;
+  readonly before: RunSide;
+  readonly after: RunSide;
+}
+
 /** Two recordings under a filter: the open one, and the other one, which may come first. */
 export interface Comparison {
   readonly compared: Compared;
+  /** Both over time; none where a command did not end. They are whole, whatever the filter keeps. */
+  readonly runs: Runs | null;
   readonly tree: DiffTree;
+}
+
+/** What can be found by its name, in a metric and without a filter. */
+export interface Index {
+  /** Functions, those with the most own value first. */
+  readonly functions: readonly string[];
+  /** Their own values, and the unit of these. */
+  readonly own: Float64Array;
+  readonly unit: string;
+  readonly threads: readonly Thread[];
+  readonly presets: readonly Preset[];
+  /** The rules and titles of the findings, where they are known already. */
+  readonly findings: readonly { readonly word: string; readonly title: string }[];
 }
 
 /** Each question: what it takes and what it gives. */
 export interface Questions {
   open: { args: { name: string; bytes: Uint8Array }; gives: Facts };
   openOther: { args: { name: string; bytes: Uint8Array }; gives: null };
-  compare: { args: { filter: Filter; other: string; first: boolean }; gives: Comparison };
+  compare: { args: { filter: Filter; other: string; first: boolean; pixels: number }; gives: Comparison };
   compareFindings: { args: { other: string; first: boolean }; gives: readonly FindingChange[] };
   presets: { args: { own: string }; gives: readonly Preset[] };
   report: { args: { filter: Filter }; gives: Report };
@@ -112,6 +162,9 @@ export interface Questions {
   callers: { args: { filter: Filter; name: string }; gives: Answer<Tree> };
   callees: { args: { filter: Filter; name: string }; gives: Answer<Tree> };
   lanes: { args: { filter: Filter; from: Ns; to: Ns; pixels: number; busyOnly: boolean }; gives: Timeline };
+  evidence: { args: { filter: Filter; finding: number }; gives: Grounds };
+  activities: { args: { filter: Filter }; gives: Activities };
+  index: { args: { filter: Filter }; gives: Index };
   interval: { args: { filter: Filter; tid: Tid; time: Ns }; gives: Interval | null };
 }
 

@@ -4,8 +4,9 @@
 import { Session } from 'culprit-wasm';
 import { wire, type Filter, type Preset } from '../model/filter';
 import type { Compared, FindingChange } from '../model/compare';
-import type { Facts, Report } from '../model/report';
-import { findName, type Answer, type Args, type Ask, type Filtered, type Gives, type Interval, type Question, type Thread, type Waker } from './protocol';
+import type { Activities, Grounds } from '../model/evidence';
+import { findingWord, type Facts, type Report } from '../model/report';
+import { findName, type Answer, type Args, type Ask, type Filtered, type Gives, type Index, type Interval, type Question, type Thread, type Waker } from './protocol';
 
 /** The document's version that this page reads. */
 const FORMAT = 2;
@@ -35,17 +36,26 @@ const ANSWERS: Answers = {
   callees: ({ filter, name }) => view(filter, (open, names) => open.callees(numberOf(names, name))),
   lanes({ filter, from, to, pixels, busyOnly }) {
     const open = use(filter);
-    return { have: [from, to], lanes: open.lanes(from, to, pixels, busyOnly), threads: threadsOf(open) };
+    const lanes = open.lanes(from, to, pixels, busyOnly);
+    return { have: [from, to], lanes, run: open.run_bars(from, to, pixels), threads: threadsOf(open) };
   },
   presets: ({ own }) => JSON.parse(current().presets(own)) as Preset[],
   openOther({ name, bytes }) {
     current().open_other(name, bytes);
     return null;
   },
-  compare({ filter, first }) {
+  compare({ filter, first, pixels }) {
     const open = use(filter);
-    return { compared: JSON.parse(open.compare(first)) as Compared, tree: open.compared_tree() };
+    const compared = JSON.parse(open.compare(first)) as Compared;
+    return { compared, runs: open.compared_runs(first, pixels), tree: open.compared_tree() };
   },
+  evidence({ filter, finding }) {
+    // The engine keeps the evidence of its last report only.
+    report({ filter });
+    return JSON.parse(current().evidence(finding)) as Grounds;
+  },
+  activities: ({ filter }) => JSON.parse(use(filter).activities()) as Activities,
+  index,
   compareFindings: ({ first }) => JSON.parse(current().compare_findings(first)) as FindingChange[],
   interval({ filter, tid, time }) {
     const open = use(filter);
@@ -80,6 +90,22 @@ function report({ filter }: Args<'report'>): Report {
     reported = { wire: wanted, report: checked(JSON.parse(use(filter).overview()) as Report & Format) };
   }
   return reported.report;
+}
+
+/** The kind of rows that are functions; others are threads and causes. */
+const FUNCTION = 0;
+
+function index({ filter }: Args<'index'>): Index {
+  const { names, columns, filtered } = view(filter, (open) => open.functions());
+  const rows = [...columns.name.keys()].filter((row) => columns.kind[row] === FUNCTION);
+  return {
+    functions: rows.map((row) => names[columns.name[row] ?? 0] ?? ''),
+    own: Float64Array.from(rows, (row) => columns.own[row] ?? 0),
+    unit: filtered.unit,
+    threads: threadsOf(current()),
+    presets: JSON.parse(current().presets(filter.own)) as Preset[],
+    findings: (reported?.report.findings ?? []).map(({ title }, at, all) => ({ word: findingWord(all, at), title })),
+  };
 }
 
 interface Format {

@@ -27,7 +27,7 @@ const reply = (message: Reply, transfer: Transferable[] = []) => scope.postMessa
 /** The buffers of the typed arrays in an answer, each once. */
 function buffers(value: unknown, found = new Set<ArrayBuffer>(), depth = 0): Set<ArrayBuffer> {
   if (ArrayBuffer.isView(value)) found.add(value.buffer as ArrayBuffer);
-  else if (depth < 2 && typeof value === 'object' && value !== null && !Array.isArray(value)) {
+  else if (depth < 3 && typeof value === 'object' && value !== null && !Array.isArray(value)) {
     for (const field of Object.values(value)) buffers(field, found, depth + 1);
   }
   return found;

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import type { Change, DiffTree } from '../../model/compare';
-import { describeNode, nodeRows, pictured, signed, verdict, waterfall } from './layout';
+import { describeNode, longest, nodeRows, pictured, signed, verdict, waterfall } from './layout';
 
 const change = (name: string, before: number, after: number): Change => ({ name, before, after, change: after - before, only: null });
 
@@ -48,4 +48,10 @@ test('what vanished keeps its width, and says so', () => {
   expect([...pictured(tree).value]).toEqual([150, 100, 50]);
   expect(describeNode(tree, 1, 'gone', 'count')).toBe('gone: before 100, after 0, -100: gone');
   expect(nodeRows(tree).map((row) => [row.name, row.only])).toEqual([['gone', 'before'], ['new', 'after']]);
+});
+
+test('the longest stretches of a run come first, of equal ones the earlier', () => {
+  expect(longest({ x0: Float32Array.of(0, 1, 4, 5), x1: Float32Array.of(1, 4, 5, 9) })).toEqual([3, 1, 0, 2]);
+  const many = Float32Array.from({ length: 100 }, (_, at) => at);
+  expect(longest({ x0: many, x1: many.map((x) => x + 1) }).length).toBe(40);
 });

@@ -126,5 +126,14 @@ export function nodeRows(tree: DiffTree): Change[] {
   }));
 }
 
+/** The longest stretches of a run that are listed. */
+const LONGEST = 40;
+
+/** The bars of a run by falling length, at most so many as a person reads. */
+export function longest(run: { readonly x0: Float32Array; readonly x1: Float32Array }): number[] {
+  const length = (bar: number) => at(run.x1, bar) - at(run.x0, bar);
+  return [...run.x0.keys()].sort((a, b) => length(b) - length(a) || a - b).slice(0, LONGEST);
+}
+
 /** `3 functions are not listed.`; empty where all are. */
 export const leftOut = (count: number): string => (count > 0 ? `${plural(count, 'more function')} with smaller changes are not listed.` : '');

@@ -17,6 +17,7 @@ import { Chart } from '../flame/chart';
 import { cells, describeNode, HEAD, leftOut, nodeRows, pictured, sheet, STEP_SIGNS, STEP_TABLE, verdict } from './layout';
 import { Findings, Waterfall } from './falls';
 import { Choose, useOther } from './other';
+import { BothRuns, RUN_PIXELS } from './runs';
 
 export function CompareView({ state }: { state: State }) {
   const other = useOther(state);
@@ -24,14 +25,17 @@ export function CompareView({ state }: { state: State }) {
   return <Comparison state={state} other={other.open} />;
 }
 
+/** The recordings' names, the one before first. */
+const sideNames = (state: State, opened: string, other: string): readonly [string, string] => (state.swap ? [other, opened] : [opened, other]);
+
 function Comparison({ state, other }: { state: State; other: string }) {
-  const { engine } = usePage();
-  const reply = useAnswer(engine, 'compare', { filter: state.filter, other, first: state.swap });
+  const { engine, recording } = usePage();
+  const reply = useAnswer(engine, 'compare', { filter: state.filter, other, first: state.swap, pixels: RUN_PIXELS });
   const [anyway, show] = useState(false);
   useEffect(() => show(false), [other]);
   if (reply.error !== null) return <Failed state={state} message={reply.error} />;
   if (reply.value === null) return <Waiting />;
-  const { compared, tree } = reply.value;
+  const { compared, runs, tree } = reply.value;
   const { before, after, unit } = compared;
   return (
     <section class="view compare" aria-busy={reply.pending}>
@@ -47,6 +51,7 @@ function Comparison({ state, other }: { state: State; other: string }) {
       ) : (
         <>
           <Waterfall title="By cause" before={before.total} after={after.total} changes={compared.causes} rest="other causes" unit={unit} />
+          {runs !== null && <BothRuns runs={runs} state={state} names={sideNames(state, recording.name, other)} />}
           <Findings state={state} compared={compared} other={other} />
           <Picture state={state} tree={tree} unit={unit} />
           <Functions changes={compared.functions} left={compared.functions_left_out} unit={unit} />
@@ -59,7 +64,7 @@ function Comparison({ state, other }: { state: State; other: string }) {
 /** Which recording is which, and what can be done about it. */
 function Sides({ state, compared, other }: { state: State; compared: Compared; other: string }) {
   const { recording, store } = usePage();
-  const names = state.swap ? [other, recording.name] : [recording.name, other];
+  const names = sideNames(state, recording.name, other);
   return (
     <div class="toolbar">
       {(['before', 'after'] as const).map((side, at) => (

@@ -6,6 +6,7 @@ import { functionOf, shown } from '../../model/text';
 import { measured, percent } from '../../model/units';
 import { menuPlace, openNameMenu } from '../../shell/nameMenu';
 import { usePage } from '../../shell/page';
+import { usePicture } from '../../shell/share';
 import { CANVAS_FONT, signWidth, useCanvas, useSize, useTheme } from '../../shell/surface';
 import { themeColour } from '../../shell/theme';
 import type { Basis } from '../tree/layout';
@@ -67,13 +68,20 @@ export function Chart(props: ChartProps) {
   const paintLook = useMemo(() => look(size.width), [size.width, theme]);
   const selected = chosen < tree.name.length ? chosen : -1;
   const label = useMemo(() => labels(basis.names), [basis.names]);
+  const colours = basis.causes.map((cause) => cause?.colour);
+  const scene = { tree, boxes, colours, label: (node: number) => (props.sign?.(node) ?? '') + label(at(tree.name, node)), hits };
   useEffect(() => choose(-1), [tree]);
   useEffect(() => reveal(frame.current, boxes, selected), [selected, boxes]);
   useCanvas(canvas, size, (pen, sharpness) => {
     pen.setTransform(sharpness, 0, 0, sharpness, 0, -scroll * sharpness);
     const rows = [Math.floor(scroll / ROW), Math.ceil((scroll + size.height) / ROW)] as const;
-    const colours = basis.causes.map((cause) => cause?.colour);
-    draw(pen, { tree, boxes, colours, label: (node) => (props.sign?.(node) ?? '') + label(at(tree.name, node)), hits, selected, rows }, paintLook);
+    draw(pen, { ...scene, selected, rows }, paintLook);
+  });
+  usePicture({
+    name: 'flame',
+    width: size.width,
+    height: boxes.rows * ROW,
+    paint: (pen) => draw(pen, { ...scene, selected: -1, rows: [0, boxes.rows - 1] }, paintLook),
   });
   const zoomTo = (node: number) => {
     const top = node < 0 || at(tree.depth, node) === 0;

@@ -1,7 +1,7 @@
 // One finding: what, how long, where, why, what to change, how to check, and on what evidence.
 
 import type { Finding, Place } from '../../model/report';
-import { commands, shown } from '../../model/text';
+import { commands, plural, shown } from '../../model/text';
 import { measured, percent, time, type Ns } from '../../model/units';
 import { withName } from '../../model/filter';
 import { copy } from '../../shell/copy';
@@ -15,9 +15,11 @@ interface CardProps {
   readonly finding: Finding;
   readonly at: number;
   readonly whole: Ns;
+  /** The finding's word in the address. */
+  readonly word: string;
 }
 
-export function Card({ finding, at, whole }: CardProps) {
+export function Card({ finding, at, whole, word }: CardProps) {
   const { store } = usePage();
   const main = finding.where.find((place) => place.file !== null) ?? finding.where[0];
   const name = main?.name || undefined;
@@ -45,6 +47,9 @@ export function Card({ finding, at, whole }: CardProps) {
       <Fixes fix={finding.fix} />
       <CheckLine check={finding.check} />
       <p class="buttons">
+        <button type="button" onClick={() => store.set({ view: 'evidence', finding: word })}>
+          Evidence: when and where
+        </button>
         {name !== undefined && (
           <>
             <button type="button" onClick={show('flame')}>
@@ -114,7 +119,7 @@ function EvidenceTable({ finding }: { finding: Finding }) {
   if (finding.evidence.length === 0) return null;
   return (
     <details>
-      <summary>Evidence: {finding.evidence.length} facts</summary>
+      <summary>{plural(finding.evidence.length, 'counted fact')}</summary>
       <table class="facts">
         <tbody>
           {finding.evidence.map((fact) => (

@@ -8,12 +8,12 @@ import { percent, time } from '../../model/units';
 /** The parts of facts that a report has, too. */
 type Trusted = Pick<Facts, 'recording' | 'checks' | 'losses'>;
 
-export function Trust({ facts, explained }: { facts: Trusted; explained: number | null }) {
+export function Trust({ facts, explained, open = false }: { facts: Trusted; explained: number | null; open?: boolean }) {
   const { recording, losses, checks } = facts;
   const fine = checks.filter((check) => check.fine).length;
   const serious = losses.filter((loss) => loss.severity !== 'info').length;
   return (
-    <details class="trust">
+    <details class="trust" open={open}>
       <summary>
         <span>
           Access level <strong>{recording.rung}</strong>

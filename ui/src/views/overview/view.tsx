@@ -10,7 +10,7 @@ import { useAnswer, usePage } from '../../shell/page';
 import { Failed, Waiting } from '../../shell/empty';
 import { chips, NO_FILTER, sameFilter } from '../../model/filter';
 import type { State } from '../../model/state';
-import type { Facts, Report, Run } from '../../model/report';
+import { findingWord, type Facts, type Report, type Run } from '../../model/report';
 
 export function OverviewView({ state }: { state: State }) {
   const { engine, recording, store } = usePage();
@@ -41,7 +41,7 @@ export function OverviewView({ state }: { state: State }) {
       ) : (
         <ol class="cards">
           {report.findings.map((finding, at) => (
-            <Card key={`${finding.id} ${at}`} finding={finding} at={at} whole={report.whole_ns} />
+            <Card key={`${finding.id} ${at}`} finding={finding} at={at} whole={report.whole_ns} word={findingWord(report.findings, at)} />
           ))}
         </ol>
       )}

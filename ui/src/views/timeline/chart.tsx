@@ -8,12 +8,16 @@ import { shown } from '../../model/text';
 import { percent, range, time, timeAt } from '../../model/units';
 import { modified, typing } from '../../shell/keys';
 import { usePage, type Page } from '../../shell/page';
+import { usePicture } from '../../shell/share';
 import { CANVAS_FONT, signWidth, useCanvas, useSize, useTheme } from '../../shell/surface';
 import { themeColour } from '../../shell/theme';
-import type { Interval, Lanes, Thread } from '../../worker/protocol';
-import { draw, type CauseLook, type Look } from './draw';
+import type { Interval, Lanes, RunBars, Thread } from '../../worker/protocol';
+import type { CauseLook } from '../../model/report';
+import { draw, type Look } from './draw';
 import type { Follow } from './follow';
-import { barAt, pan, placeOf, shownRows, ticks, timeOf, zoom, type Window } from './layout';
+import { barAt, laneRows, pan, placeOf, shownRows, ticks, timeOf, zoom, type Window } from './layout';
+import { lanesPicture } from './picture';
+import { RunLane, runAt } from './run';
 import { threadName } from './story';
 
 export interface LanesChartProps {
@@ -25,9 +29,12 @@ export interface LanesChartProps {
   readonly end: number;
   readonly threads: readonly Thread[];
   readonly causes: readonly (CauseLook | undefined)[];
+  readonly run: RunBars;
   readonly interval: Interval | null;
   readonly follow: Follow;
   onOpen(tid: number, time: number): void;
+  /** A message for everyone. */
+  say(text: string): void;
 }
 
 export const LANE = 24;
@@ -57,13 +64,17 @@ export function LanesChart(props: LanesChartProps) {
   const count = lanes.thread.length;
   const rows = shownRows(count, scroll, size.height, LANE);
   const paintLook = useMemo(() => look(size.width, size.height), [size.width, size.height, theme]);
+  const laneOfRow = useMemo(() => laneRows(lanes), [lanes]);
+  const scene = { ...props, laneOfRow, rows, selected: selectedLane(props), range: brushed ?? ([state.filter.from, state.filter.to] as const) };
+  usePicture(lanesPicture({ ...scene, rows: [0, count] }, { ...paintLook, height: count * LANE }, (lane) => nameOfLane(props, lane)));
   useCanvas(canvas, size, (pen, sharpness) => {
     pen.setTransform(sharpness, 0, 0, sharpness, 0, 0);
     pen.fillStyle = paintLook.ground;
     pen.fillRect(0, 0, size.width, size.height);
     pen.setTransform(sharpness, 0, 0, sharpness, 0, (rows[0] * LANE - scroll) * sharpness);
-    draw(pen, { ...props, rows, selected: selectedLane(props), range: brushed ?? [state.filter.from, state.filter.to] }, paintLook);
+    draw(pen, scene, paintLook);
   });
+  const hasRun = props.run.x0.length > 0;
   const move = (next: Window) => store.set({ window: isAll(next, end) ? null : next }, 'slide');
   // The whole page listens: a click on a button of the story must not cost the keys.
   useEffect(() => {
@@ -129,10 +140,10 @@ export function LanesChart(props: LanesChartProps) {
       </p>
       <div
         ref={frame}
-        class="lanes"
+        class={`lanes ${hasRun ? 'with-run' : ''}`}
         tabIndex={0}
         role="application"
-        aria-label="Timeline. W A S D zoom and move, arrow keys choose an interval, F follows a wait, T shows a table"
+        aria-label="Timeline. W A S D zoom and move, arrow keys choose an interval, F follows a wait, C shows what the run was waiting for, T shows a table"
         aria-describedby="lanes-status"
         onScroll={(event) => setScroll(event.currentTarget.scrollTop)}
         onWheel={onWheel}
@@ -142,6 +153,7 @@ export function LanesChart(props: LanesChartProps) {
           <div class="axis" {...pointers(true)} onWheel={onWheel}>
             <Axis window={window} width={size.width} />
           </div>
+          {hasRun && <RunLane {...props} look={paintLook} onHover={describeHover} />}
         </div>
         <div class="lanes-body" style={{ height: `${Math.max(count, 1) * LANE}px` }}>
           <div class="lane-names">
@@ -176,6 +188,12 @@ function look(width: number, height: number): Look {
 
 /** The kernel's number of a lane's thread. */
 const tidOf = ({ lanes, threads }: LanesChartProps, lane: number): number => threads[at(lanes.thread, lane)]?.tid ?? -1;
+
+/** A lane's name in pictures: its thread, and its part of the run. */
+function nameOfLane({ lanes, threads, end }: LanesChartProps, lane: number): string {
+  const thread = threads[at(lanes.thread, lane)];
+  return thread ? `${threadName(thread)} ${percent(end > 0 ? thread.run_ns / end : 0)}` : '';
+}
 
 /** The lane of a thread; -1 when it has none. */
 const laneOf = ({ lanes, threads }: LanesChartProps, tid: number): number => lanes.thread.findIndex((row) => threads[row]?.tid === tid);
@@ -258,6 +276,7 @@ function onKey(event: KeyboardEvent, props: LanesChartProps, move: (window: Wind
     a: () => move(pan(window, -0.15, end)),
     d: () => move(pan(window, 0.15, end)),
     f: follow.next,
+    c: () => runAt(props, state.wait?.[1] ?? (window[0] + window[1]) / 2),
     backspace: follow.back,
     arrowleft: () => follow.beside(-1),
     arrowright: () => follow.beside(1),

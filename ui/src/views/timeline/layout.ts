@@ -2,7 +2,7 @@
 // position, and which bar lies at a point. Times are nanoseconds since the recording's start.
 
 import { at } from '../../model/calltree';
-import type { Lanes } from '../../worker/protocol';
+import { NO_THREAD, type Lanes, type RunBars } from '../../worker/protocol';
 import type { Ns } from '../../model/units';
 
 /** A part of the recording: from, to. */
@@ -81,6 +81,16 @@ export function barAt(lanes: Lanes, lane: number, x: number): number {
     else return middle;
   }
   return -1;
+}
+
+/** The run's bars as one lane, to be drawn and asked like the others. */
+export function runLane(run: RunBars): Lanes {
+  return { thread: Uint32Array.of(NO_THREAD), first: Uint32Array.of(0, run.x0.length), x0: run.x0, x1: run.x1, cause: run.cause };
+}
+
+/** The lane of each thread's row that has one. */
+export function laneRows(lanes: Lanes): ReadonlyMap<number, number> {
+  return new Map([...lanes.thread].map((row, lane) => [row, lane]));
 }
 
 /** Time by cause of one lane in a window, from bars that are exact to a pixel. */

@@ -2,7 +2,7 @@
 
 import { shown } from '../../model/text';
 import { range, time } from '../../model/units';
-import type { CauseLook } from './draw';
+import type { CauseLook } from '../../model/report';
 import type { Interval, Thread } from '../../worker/protocol';
 
 export interface StoryProps {

@@ -6,7 +6,7 @@ import { at } from '../../model/calltree';
 import { range, time, timeAt } from '../../model/units';
 import type { Lanes, Thread } from '../../worker/protocol';
 import { CopyButtons } from '../../shell/copyButtons';
-import type { CauseLook } from './draw';
+import type { CauseLook } from '../../model/report';
 import { sums, type Window } from './layout';
 import { threadName } from './story';
 

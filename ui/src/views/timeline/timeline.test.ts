@@ -3,7 +3,8 @@
 import { expect, test } from 'vitest';
 import { recordingPen } from '../../testing/pen';
 import { draw } from './draw';
-import { barAt, clamp, covers, fetched, pan, placeOf, SHORTEST, shownRows, sums, ticks, timeOf, zoom } from './layout';
+import { NO_THREAD } from '../../worker/protocol';
+import { barAt, clamp, covers, fetched, laneRows, pan, placeOf, runLane, SHORTEST, shownRows, sums, ticks, timeOf, zoom } from './layout';
 
 const END = 1000;
 
@@ -48,13 +49,49 @@ test('the bar at a place, and time by cause', () => {
   expect([...sums(lanes, 0, [0, 1000], 100, [200, 700])]).toEqual([[0, 200], [1, 100]]);
 });
 
+const causes = [
+  { colour: 'green', group: 'running' as const, word: 'cpu.user' },
+  { colour: 'red', group: 'blocked' as const, word: 'blocked.lock' },
+];
+const look = { width: 200, height: 46, rowHeight: 23, font: 'f', sign: 5, ground: 'ground', line: 'line', text: 'dark', focus: 'focus' };
+const noRun = { thread: Uint32Array.of(), x0: Float32Array.of(), x1: Float32Array.of(), cause: Uint8Array.of() };
+const scene = { lanes, have: [0, 1000] as const, pixels: 100, window: [0, 1000] as const, causes, run: noRun, laneOfRow: laneRows(lanes) };
+
 test('height shows the group; a selection is outlined', () => {
   const pen = recordingPen();
-  const causes = [
-    { colour: 'green', group: 'running' as const, word: 'cpu.user' },
-    { colour: 'red', group: 'blocked' as const, word: 'blocked.lock' },
-  ];
-  const look = { width: 200, height: 46, rowHeight: 23, font: 'f', sign: 5, ground: 'ground', line: 'line', text: 'dark', focus: 'focus' };
-  draw(pen, { lanes, have: [0, 1000], pixels: 100, window: [0, 1000], causes, rows: [0, 1], selected: { lane: 0, from: 600, to: 1000 }, range: [500, null] }, look);
+  draw(pen, { ...scene, rows: [0, 1], selected: { lane: 0, from: 600, to: 1000 }, range: [500, null] }, look);
   expect(pen.log).toEqual(['fill ground 0 0 200 46', 'fill green 0 1 80 20', 'text cpu.user 4 11', 'fill red 120 13.8 80 7.2', 'fill line 0 22 200 1', 'fill ground 0 0 100 46', 'outline focus 120 1 80 20']);
+});
+
+// The path: thread 7 up to 40, thread 9 for two pixels of 200, thread 7 again, then one without a lane.
+const run = {
+  thread: Uint32Array.of(7, 9, 7, NO_THREAD),
+  x0: Float32Array.of(0, 40, 60, 80),
+  x1: Float32Array.of(40, 60, 80, 100),
+  cause: Uint8Array.of(0, 1, 0, 1),
+};
+
+test('the path runs along the foot of its lanes, and a line leads from lane to lane', () => {
+  const pen = recordingPen();
+  draw(pen, { ...scene, run, rows: [0, 2], selected: null, range: [null, null] }, look);
+  const path = pen.log.filter((call) => call.startsWith('fill focus'));
+  expect(path).toEqual([
+    'fill focus 0 19 80 3',
+    'fill focus 80 42 40 3',
+    'fill focus 80 19 1 26',
+    'fill focus 120 19 40 3',
+    'fill focus 120 19 1 26',
+  ]);
+});
+
+test('lines between lanes are left out where stretches are too short to follow', () => {
+  const pen = recordingPen();
+  const dense = { thread: Uint32Array.of(7, 9, 7), x0: Float32Array.of(0, 10, 11), x1: Float32Array.of(10, 11, 90), cause: Uint8Array.of(0, 0, 0) };
+  draw(pen, { ...scene, run: dense, rows: [0, 2], selected: null, range: [null, null] }, look);
+  expect(pen.log.filter((call) => call.startsWith('fill focus'))).toEqual(['fill focus 0 19 20 3', 'fill focus 20 42 2 3', 'fill focus 22 19 158 3']);
+});
+
+test('the run is one lane, asked like the others', () => {
+  expect([barAt(runLane(run), 0, 41), barAt(runLane(run), 0, 100)]).toEqual([1, -1]);
+  expect([...laneRows(lanes)]).toEqual([[7, 0], [9, 1]]);
 });

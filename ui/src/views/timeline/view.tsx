@@ -2,7 +2,7 @@
 
 import { useMemo, useRef } from 'preact/hooks';
 import { chips } from '../../model/filter';
-import { groupOf, type Cause } from '../../model/report';
+import { causeLooks } from '../../model/report';
 import type { State } from '../../model/state';
 import { plural } from '../../model/text';
 import { range } from '../../model/units';
@@ -12,10 +12,10 @@ import { useAnswer, usePage, type AnswerState } from '../../shell/page';
 import { Swatch } from '../../shell/swatch';
 import type { Thread, Timeline } from '../../worker/protocol';
 import { LanesChart } from './chart';
-import type { CauseLook } from './draw';
 import { clamp, covers, fetched, pan, SHORTEST, zoom, type Window } from './layout';
 import { Story } from './story';
-import { LanesTable } from './table';
+import { RunTable, type RunTableProps } from './run';
+import { LanesTable, type LanesTableProps } from './table';
 import { useFollow } from './follow';
 
 const NO_THREADS: readonly Thread[] = [];
@@ -36,8 +36,12 @@ export function TimelineView({ state }: { state: State }) {
   const idle = threads.filter((thread) => thread.idle).length;
   if (error !== null) return <Failed state={state} message={error} />;
   if (drawn === null) return <Waiting />;
-  const open = (tid: number, time: number) => store.set({ wait: [tid, time] });
-  const show = { lanes: drawn.lanes, have: drawn.have, pixels: PIXELS, window, threads, causes };
+  const open = (tid: number, time: number) => {
+    // What the run waits for may be a thread that is idle otherwise.
+    const hidden = threads.some((thread) => thread.tid === tid && thread.idle);
+    store.set({ wait: [tid, time], idle: state.idle || hidden });
+  };
+  const show = { lanes: drawn.lanes, run: drawn.run, have: drawn.have, pixels: PIXELS, window, threads, causes, say: page.say };
   const { from, to } = state.filter;
   return (
     <section class="view timeline">
@@ -62,7 +66,7 @@ export function TimelineView({ state }: { state: State }) {
       <Narrowed state={state} />
       <div class="with-story">
         <div class="lanes-side">
-          {state.table ? <LanesTable {...show} onOpen={open} /> : <LanesChart {...show} state={state} end={end} interval={follow.interval} onOpen={open} follow={follow} />}
+          {state.table ? <Tables {...show} onOpen={open} /> : <LanesChart {...show} state={state} end={end} interval={follow.interval} onOpen={open} follow={follow} />}
           {idle > 0 && (
             <button type="button" class="idle-line" aria-expanded={state.idle} onClick={() => store.set({ idle: !state.idle })}>
               {state.idle ? '▾' : '▸'} {plural(idle, 'idle thread')}: {state.idle ? 'shown below the others' : 'no part of the run'}
@@ -74,7 +78,7 @@ export function TimelineView({ state }: { state: State }) {
             </p>
           )}
           <p class="legend soft">
-            tall: running, middle: ready, low: blocked.{' '}
+            tall: running, middle: ready, low: blocked{drawn.run.x0.length > 0 && '; underlined: what the run was waiting for'}.{' '}
             {recording.facts.causes.filter((cause) => drawn.lanes.cause.includes(cause.id)).map((cause) => (
               <Swatch key={cause.word} cause={cause} />
             ))}
@@ -95,6 +99,16 @@ export function TimelineView({ state }: { state: State }) {
       </div>
       {follow.error !== null && <p role="alert">{follow.error}</p>}
     </section>
+  );
+}
+
+/** What the canvas shows, as tables. */
+function Tables(props: LanesTableProps & RunTableProps) {
+  return (
+    <>
+      <RunTable {...props} />
+      <LanesTable {...props} />
+    </>
   );
 }
 
@@ -125,12 +139,6 @@ function useLanes(state: State, window: Window, end: number): { drawn: Timeline 
   const [from, to] = wanted.current;
   const reply: AnswerState<'lanes'> = useAnswer(engine, 'lanes', { filter: state.filter, from, to, pixels: PIXELS, busyOnly: !state.idle });
   return { drawn: reply.value, error: reply.error };
-}
-
-function causeLooks(causes: readonly Cause[]): readonly (CauseLook | undefined)[] {
-  const looks: CauseLook[] = [];
-  for (const { id, word, colour, state } of causes) looks[id] = { colour, word, group: groupOf(state) };
-  return looks;
 }
 
 /** The timeline shows whole threads: it says so when a filter narrows the other views further. */
