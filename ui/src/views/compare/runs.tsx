@@ -42,7 +42,7 @@ export function BothRuns({ runs, state, names }: RunsProps) {
   return (
     <section class="part both-runs" aria-label="Both runs over time">
       <h2>Both runs over time</h2>
-      <p class="status-line">{told || `What each run was waiting for, from the start of its command on. ${narrowed ? 'Filters do not narrow it. ' : ''}A click on the open recording shows that time in the timeline.`}</p>
+      <p class="soft run-told">{told || `What each run was waiting for, from the start of its command on. ${narrowed ? 'Filters do not narrow it. ' : ''}A click on the open recording shows that time in the timeline.`}</p>
       {state.table ? (
         sides.map((side, nth) => <Longest key={nth} side={side} length={runs.length} name={names[nth] ?? ''} />)
       ) : (
