@@ -39,7 +39,7 @@ export const compareCases = {
     await page.locator('.flame').focus();
     for (let step = 0; step < 3; step += 1) await page.keyboard.press('ArrowDown');
     await until('a box is described', async () => /before .*, after .*: (gone|new|less|more|much|a little|about)/.test(await page.locator('.status-line').first().innerText()));
-    assert.match(await page.locator('.legend').innerText(), /gone[^]*new/);
+    assert.match(await page.getByRole('region', { name: 'Both runs as one flame graph' }).locator('.legend').innerText(), /gone[^]*new/);
     await page.keyboard.press('t');
     const nodes = page.getByRole('grid', { name: 'Nodes of both flame graphs' });
     await nodes.waitFor();
