@@ -8,23 +8,23 @@ use culprit_config::{
     unknown_launch,
 };
 use culprit_model::Severity;
+use culprit_report::config::json::{
+    ConfigExplainDocument, ConfigProfilesDocument, ConfigRolesDocument, ConfigShowDocument,
+    ConfigVarsDocument, Explained, ObservedDocument,
+};
+use culprit_report::config::{html, text};
 
 use crate::args::{
     ConfigAction, ConfigArgs, ConfigExplainArgs, ConfigProfilesArgs, ConfigRolesArgs,
     ConfigShowArgs, ConfigSourceArgs, ConfigVarsArgs,
 };
 use crate::failure::{Context as _, Failure, Outcome};
-use crate::json::{
-    ConfigExplainDocument, ConfigProfilesDocument, ConfigRolesDocument, ConfigShowDocument,
-    ConfigVarsDocument, Explained, ObservedDocument,
-};
 use crate::output::Output;
 use crate::running::{
     Inspection, by_profiles, inspect_container, inspect_image, inspect_manifests, inspect_process,
     manifests, own_settings, read_snapshot, redactor_with, service_image,
 };
-use crate::text::{config_explain, config_profiles, config_roles, config_show, config_vars};
-use crate::{files, html, pool, settings};
+use crate::{files, pool, settings};
 
 /// The profile for folders that no other fits.
 const FALLBACK: &str = "generic";
@@ -62,7 +62,7 @@ fn show(args: &ConfigShowArgs, output: &mut Output) -> Result<Outcome, Failure> 
     let observed = observed(args.observed.as_deref())?;
     let observed = observed.as_ref();
     if let Some(path) = &args.html {
-        write_page(path, &html::config_page(&inspection.subject, found), output)?;
+        write_page(path, &html::show_page(&inspection.subject, found), output)?;
     }
     if output.wants_json() {
         output.document(&ConfigShowDocument::new(found, observed))?;
@@ -70,7 +70,7 @@ fn show(args: &ConfigShowArgs, output: &mut Output) -> Result<Outcome, Failure> 
         let mut text = String::new();
         for (at, one) in found.iter().enumerate() {
             text.push_str(if at > 0 { "\n" } else { "" });
-            config_show(one, observed, output, &mut text);
+            text::show(one, observed, output.layout(), &mut text);
         }
         output.print(&text)?;
     }
@@ -158,8 +158,10 @@ fn explain(args: &ConfigExplainArgs, output: &mut Output) -> Result<Outcome, Fai
         let (key, all) = (&args.key, &inspection.found);
         output.document(&ConfigExplainDocument::new(key, &found, observed.as_ref(), all))?;
     } else {
-        let text: Vec<String> =
-            found.iter().map(|one| config_explain(one, observed.as_ref(), output)).collect();
+        let text: Vec<String> = found
+            .iter()
+            .map(|one| text::explain(one, observed.as_ref(), output.layout()))
+            .collect();
         output.print(&text.join("\n"))?;
     }
     if let Some(key) = &args.reveal {
@@ -207,7 +209,7 @@ fn vars(args: &ConfigVarsArgs, output: &mut Output) -> Result<Outcome, Failure> 
         output.document(&ConfigVarsDocument::new(&found, observed.as_ref()))?;
     } else {
         let text: Vec<String> =
-            found.iter().map(|one| config_vars(one, observed.as_ref(), output)).collect();
+            found.iter().map(|one| text::vars(one, observed.as_ref(), output.layout())).collect();
         output.print(&text.join("\n"))?;
     }
     Ok(outcome(&found))
@@ -233,7 +235,7 @@ fn conditions(args: &ConfigRolesArgs, output: &mut Output) -> Result<Outcome, Fa
         output.print(&format!("No source has a condition (read as {}).\n", names.join(", ")))?;
     } else {
         let text: Vec<String> =
-            matrices.iter().map(|one| config_roles(one, args.matrix, output)).collect();
+            matrices.iter().map(|one| text::roles(one, args.matrix, output.layout())).collect();
         output.print(&text.join("\n"))?;
     }
     Ok(outcome(&found))
@@ -531,7 +533,7 @@ fn profiles(args: &ConfigProfilesArgs, output: &mut Output) -> Result<Outcome, F
     if output.wants_json() {
         output.document(&ConfigProfilesDocument::new(&listed))?;
     } else {
-        let text = config_profiles(&listed, output);
+        let text = text::profiles(&listed, output.layout());
         output.print(&text)?;
     }
     Ok(Outcome::Done)

@@ -20,7 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("query", &["model", "recording"]),
     ("audit", &["model", "recording", "query"]),
     ("experiment", &["model", "engine", "place", "probe", "record", "recording", "findings"]),
-    ("report", &["model", "engine", "findings", "probe", "experiment"]),
+    ("report", &["model", "engine", "findings", "config", "probe", "experiment"]),
     ("wasm", &["model", "engine", "recording", "findings", "report"]),
     ("page", &["report"]),
     ("server", &["model", "page", "recording"]),

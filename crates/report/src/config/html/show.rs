@@ -1,12 +1,12 @@
 //! The page of `config show`: one section a profile, with its keys, sources and findings.
+use crate::html::Markup;
 use culprit_config::{Configuration, Effective};
 use culprit_model::Label as _;
-use culprit_report::html::Markup;
 
 use super::{card, page, shown, table};
 
 /// The page of configurations as one HTML document.
-pub(crate) fn config_page(subject: &str, found: &[Configuration]) -> String {
+pub fn show_page(subject: &str, found: &[Configuration]) -> String {
     let count =
         |of: &dyn Fn(&Configuration) -> usize| found.iter().map(of).sum::<usize>().to_string();
     let facts = [
@@ -103,7 +103,7 @@ mod tests {
         };
         let redactor = Redactor::new([1; 32]);
         let found = culprit_config::process_configuration("<i>", &[set], &redactor);
-        let page = config_page("<u>", &[found]);
+        let page = show_page("<u>", &[found]);
         for hostile in ["<script", "<img", "<b>", "<i>", "<u>", "correct"] {
             assert!(!page.contains(hostile), "{hostile}");
         }

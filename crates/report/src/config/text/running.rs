@@ -5,23 +5,25 @@ use culprit_config::{
     SourceState,
 };
 
-use super::config::{findings_of, shown};
-use crate::output::{Align, Output, Table, clean, wrap};
+use super::show::{findings_of, shown};
+use culprit_model::clean;
+
+use crate::layout::{Align, Layout, Table, wrap};
 
 /// More subjects than this are listed in one table, without their matrices.
 const MOST_MATRICES: usize = 5;
 
 /// What `config drift` prints; `all` also lists variables that are the same everywhere.
-pub(crate) fn config_drift(found: &[Drift], all: bool, output: &Output) -> String {
+pub fn drift(found: &[Drift], all: bool, layout: &Layout) -> String {
     if found.len() > MOST_MATRICES {
-        return overview(found, output);
+        return overview(found, layout);
     }
-    let matrices: Vec<String> = found.iter().map(|one| matrix(one, all, output)).collect();
+    let matrices: Vec<String> = found.iter().map(|one| matrix(one, all, layout)).collect();
     matrices.join("\n")
 }
 
 /// One line a subject, then the findings of all.
-fn overview(found: &[Drift], output: &Output) -> String {
+fn overview(found: &[Drift], layout: &Layout) -> String {
     let mut table = Table::new(&[
         ("subject", Align::Left),
         ("service", Align::Left),
@@ -42,18 +44,18 @@ fn overview(found: &[Drift], output: &Output) -> String {
         ];
         table.row(cells.map(|cell| clean(&cell).into_owned()));
     }
-    let mut text = table.render(output.width());
+    let mut text = table.render(layout.width());
     for one in found.iter().filter(|one| !one.findings.is_empty()) {
-        let heading = output.paint().heading(&clean(&one.subject));
-        text.push_str(&format!("\n{heading}\n{}", findings_of(&one.findings, output)));
+        let heading = layout.paint().heading(&clean(&one.subject));
+        text.push_str(&format!("\n{heading}\n{}", findings_of(&one.findings, layout)));
     }
     text
 }
 
-fn matrix(one: &Drift, all: bool, output: &Output) -> String {
-    let mut text = format!("{}\n", output.paint().heading(&clean(&one.subject)));
+fn matrix(one: &Drift, all: bool, layout: &Layout) -> String {
+    let mut text = format!("{}\n", layout.paint().heading(&clean(&one.subject)));
     text.push_str(&first_test(one));
-    text.push_str(&format!("\nColumns\n{}", columns(one, output)));
+    text.push_str(&format!("\nColumns\n{}", columns(one, layout)));
     let repeated = one.repeated();
     let shown_columns: Vec<usize> =
         (0..one.columns.len()).filter(|at| repeated[*at].is_none()).collect();
@@ -73,7 +75,7 @@ fn matrix(one: &Drift, all: bool, output: &Output) -> String {
     if rows.is_empty() {
         text.push_str(&format!("\nAll {} variables are the same.\n", one.rows.len()));
     } else {
-        text.push_str(&format!("\n{}", table.render(output.width())));
+        text.push_str(&format!("\n{}", table.render(layout.width())));
         let same = one.rows.len() - rows.len();
         match same {
             0 => {}
@@ -81,7 +83,7 @@ fn matrix(one: &Drift, all: bool, output: &Output) -> String {
             more => text.push_str(&format!("{more} more variables are the same everywhere.\n")),
         }
     }
-    text.push_str(&format!("\n{}", findings_of(&one.findings, output)));
+    text.push_str(&format!("\n{}", findings_of(&one.findings, layout)));
     text
 }
 
@@ -103,7 +105,7 @@ pub(crate) fn drift_letter(at: usize) -> String {
     }
 }
 
-fn columns(one: &Drift, output: &Output) -> String {
+fn columns(one: &Drift, layout: &Layout) -> String {
     let repeated = one.repeated();
     let mut table =
         Table::new(&[("", Align::Left), ("place", Align::Left), ("remarks", Align::Left)]);
@@ -113,7 +115,7 @@ fn columns(one: &Drift, output: &Output) -> String {
         table.row(cells.map(|cell| clean(&cell).into_owned()));
     }
     // Reasons say nothing in part.
-    table.whole().render(output.width())
+    table.whole().render(layout.width())
 }
 
 /// What is to be said of a place: whether it was read, what it is compared as, or which one it equals.
@@ -148,10 +150,10 @@ fn behind(value: &str, start: usize) -> String {
 }
 
 /// What `config diff` prints.
-pub(crate) fn config_diff(
+pub fn diff(
     (before, after): (&Snapshot, &Snapshot),
     found: &SnapshotDifference,
-    output: &Output,
+    layout: &Layout,
 ) -> String {
     let mut text =
         format!("before: {}\nafter:  {}\n\n", clean(&before.subject), clean(&after.subject));
@@ -171,7 +173,7 @@ pub(crate) fn config_diff(
     for one in &found.keys {
         // A terminal has no room for what both start with.
         let start = match (&one.before, &one.after) {
-            (Some(before), Some(after)) if output.is_terminal() => {
+            (Some(before), Some(after)) if layout.terminal => {
                 same_start(&shown(&before.value), &shown(&after.value))
             }
             _ => 0,
@@ -186,7 +188,7 @@ pub(crate) fn config_diff(
         table.row(cells.map(|cell| clean(&cell).into_owned()));
     }
     if !found.keys.is_empty() {
-        text.push_str(&table.render(output.width_of_values()));
+        text.push_str(&table.render(layout.width_of_values()));
     }
     for (profile, second) in &found.alone {
         let side = if *second { "after" } else { "before" };
@@ -195,7 +197,7 @@ pub(crate) fn config_diff(
     if found.keys.iter().any(|one| one.change == KeyChange::Unknown) {
         let hint = "unknown: the values are secret and have the same length. They can be compared if \
                     the second snapshot is made with `--like` the first.";
-        text.push_str(&wrap(hint, output.width(), ""));
+        text.push_str(&wrap(hint, layout.width(), ""));
     }
     match found.same {
         1 => text.push_str("1 key is the same.\n"),

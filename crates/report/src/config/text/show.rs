@@ -9,17 +9,19 @@ use culprit_config::{
     SourceKind, ValueRef,
 };
 
-use crate::json::{Explained, ObservedDocument};
-use crate::output::{Align, Output, Table, clean, wrap};
+use crate::config::json::{Explained, ObservedDocument};
+use culprit_model::clean;
+
+use crate::layout::{Align, Layout, Table, wrap};
 
 /// Adds what `config show` prints of a profile.
-pub(crate) fn config_show(
+pub fn show(
     one: &Configuration,
     observed: Option<&ObservedDocument>,
-    output: &Output,
+    layout: &Layout,
     text: &mut String,
 ) {
-    let paint = output.paint();
+    let paint = layout.paint();
     let heading = paint.heading(&format!("{} ({})", clean(&one.title), one.profile));
     text.push_str(&format!("{heading}\n"));
     for define in &one.defines {
@@ -32,7 +34,7 @@ pub(crate) fn config_show(
             clean(&define.from)
         ));
     }
-    text.push_str(&format!("\nSources, the weakest first\n{}", sources(one, output)));
+    text.push_str(&format!("\nSources, the weakest first\n{}", sources(one, layout)));
     if one.other_variables > 0 {
         let count = one.other_variables;
         text.push_str(&format!(
@@ -40,19 +42,19 @@ pub(crate) fn config_show(
         ));
     }
     text.push('\n');
-    keys(one, observed).render_into(output.width_of_values(), text);
-    text.push_str(&not_in_keys(one, output));
-    text.push_str(&format!("\n{}", findings(one, output)));
+    keys(one, observed).render_into(layout.width_of_values(), text);
+    text.push_str(&not_in_keys(one, layout));
+    text.push_str(&format!("\n{}", findings(one, layout)));
     if !one.leaves_out.is_empty() {
         text.push_str("\nNot read by this profile:\n");
         for left in &one.leaves_out {
-            text.push_str(&wrap(&format!("- {left}"), output.width(), "  "));
+            text.push_str(&wrap(&format!("- {left}"), layout.width(), "  "));
         }
     }
 }
 
 /// The sources of a profile as a table.
-pub(super) fn sources(one: &Configuration, output: &Output) -> String {
+pub(super) fn sources(one: &Configuration, layout: &Layout) -> String {
     let columns = ["source", "state", "keys", "layer", "remarks"].map(|name| match name {
         "keys" => (name, Align::Right),
         name => (name, Align::Left),
@@ -71,7 +73,7 @@ pub(super) fn sources(one: &Configuration, output: &Output) -> String {
         table.row(cells.map(|cell| clean(&cell).into_owned()));
     }
     // Reasons say nothing in part.
-    table.whole().render(output.width())
+    table.whole().render(layout.width())
 }
 
 fn keys(one: &Configuration, observed: Option<&ObservedDocument>) -> Table {
@@ -114,7 +116,7 @@ fn without_value(one: &Configuration, effective: &Effective) -> String {
 }
 
 /// What the table of keys leaves out, and the sources because of which keys are unknown.
-fn not_in_keys(one: &Configuration, output: &Output) -> String {
+fn not_in_keys(one: &Configuration, layout: &Layout) -> String {
     let mut text = String::new();
     match one.effective.iter().filter(|effective| !counts(one, effective)).count() {
         0 => {}
@@ -126,7 +128,7 @@ fn not_in_keys(one: &Configuration, output: &Output) -> String {
     let gaps: BTreeSet<usize> =
         one.effective.iter().filter_map(|effective| effective.gap).collect();
     for gap in gaps {
-        text.push_str(&wrap(&clean(&unread(one, gap)), output.width(), ""));
+        text.push_str(&wrap(&clean(&unread(one, gap)), layout.width(), ""));
     }
     text
 }
@@ -158,62 +160,62 @@ pub(super) fn shown(value: &ValueRef) -> Cow<'_, str> {
     }
 }
 
-fn findings(one: &Configuration, output: &Output) -> String {
-    findings_of(&one.findings, output)
+fn findings(one: &Configuration, layout: &Layout) -> String {
+    findings_of(&one.findings, layout)
 }
 
 /// Findings, the worst first.
-pub(super) fn findings_of(findings: &[ConfigFinding], output: &Output) -> String {
+pub(super) fn findings_of(findings: &[ConfigFinding], layout: &Layout) -> String {
     if findings.is_empty() {
         return "No findings.\n".to_owned();
     }
-    let paint = output.paint();
+    let paint = layout.paint();
     let mut text = String::new();
     for finding in findings {
         let severity = paint.severity(finding.severity, &format!("{:<6}", finding.severity));
         let places = finding.evidence.join(", ");
         text.push_str(&format!("{severity} {}  {}\n", finding.id, clean(&places)));
         let said = format!("{} {}", finding.title, finding.why);
-        text.push_str(&wrap(&clean(&said), output.width(), "       "));
+        text.push_str(&wrap(&clean(&said), layout.width(), "       "));
         for fix in &finding.fix {
-            text.push_str(&wrap(&clean(&format!("- {fix}")), output.width(), "       "));
+            text.push_str(&wrap(&clean(&format!("- {fix}")), layout.width(), "       "));
         }
     }
     text
 }
 
 /// What `config explain` prints of a profile.
-pub(crate) fn config_explain(
+pub fn explain(
     one: &Explained<'_>,
     observed: Option<&ObservedDocument>,
-    output: &Output,
+    layout: &Layout,
 ) -> String {
     let chains: Vec<String> =
-        one.keys.iter().map(|effective| chain(one.of, effective, output)).collect();
+        one.keys.iter().map(|effective| chain(one.of, effective, layout)).collect();
     let more = match observed {
         Some(observed) => was_read(one, observed),
         None => "Culprit has not checked whether a program reads the value.".to_owned(),
     };
     let more = clean(&more);
-    let (choices, findings) = (choices(one, output), concerning(one, output));
+    let (choices, findings) = (choices(one, layout), concerning(one, layout));
     format!("{}{choices}\n{findings}{more}\n", chains.join("\n"))
 }
 
 /// What makes the files count that do not.
-fn choices(one: &Explained<'_>, output: &Output) -> String {
+fn choices(one: &Explained<'_>, layout: &Layout) -> String {
     let choice = |(file, given): &(&str, String)| {
-        wrap(&clean(&format!("To use {file}: start with {given}")), output.width(), "  ")
+        wrap(&clean(&format!("To use {file}: start with {given}")), layout.width(), "  ")
     };
     one.choices().iter().map(choice).collect()
 }
 
 /// The findings that concern the keys, with a blank line behind them; nothing if there are none.
-fn concerning(one: &Explained<'_>, output: &Output) -> String {
+fn concerning(one: &Explained<'_>, layout: &Layout) -> String {
     let findings: Vec<ConfigFinding> = one.findings().into_iter().cloned().collect();
     if findings.is_empty() {
         String::new()
     } else {
-        format!("{}\n", findings_of(&findings, output))
+        format!("{}\n", findings_of(&findings, layout))
     }
 }
 
@@ -233,22 +235,22 @@ fn was_read(one: &Explained<'_>, observed: &ObservedDocument) -> String {
 }
 
 /// The start of a long value on a terminal; all of it elsewhere.
-fn cut<'v>(value: &'v str, output: &Output) -> Cow<'v, str> {
+fn cut<'v>(value: &'v str, layout: &Layout) -> Cow<'v, str> {
     /// More of a value fills a page, and explains nothing.
     const MOST: usize = 400;
-    match value.char_indices().nth(MOST).filter(|_| output.is_terminal()) {
+    match value.char_indices().nth(MOST).filter(|_| layout.terminal) {
         Some((end, _)) => Cow::Owned(format!("{}… ({} bytes)", &value[..end], value.len())),
         None => Cow::Borrowed(value),
     }
 }
 
 /// The winner, then the others, the strongest first, each with the reason.
-fn chain(one: &Configuration, effective: &Effective, output: &Output) -> String {
+fn chain(one: &Configuration, effective: &Effective, layout: &Layout) -> String {
     let winner = effective.winner.map(|at| &one.assignments[at]);
     let value = winner.map_or(Cow::Borrowed("-"), |winner| shown(&winner.value));
-    let key = output.paint().strong(&clean(&effective.key));
+    let key = layout.paint().strong(&clean(&effective.key));
     let doubt = doubt(effective.certainty);
-    let mut text = format!("{key} = {}  [{}]{doubt}\n", clean(&cut(&value, output)), one.profile);
+    let mut text = format!("{key} = {}  [{}]{doubt}\n", clean(&cut(&value, layout)), one.profile);
     let mut table = Table::new(&[
         ("", Align::Left),
         ("from", Align::Left),
@@ -272,16 +274,16 @@ fn chain(one: &Configuration, effective: &Effective, output: &Output) -> String 
         let cells = [
             format!("  {}", assignment.outcome),
             one.place(assignment),
-            cut(&value, output).into_owned(),
+            cut(&value, layout).into_owned(),
             why,
         ];
         table.row(cells.map(|cell| clean(&cell).into_owned()));
     }
     // Its headings say nothing that the cells do not, and reasons say nothing in part.
-    let table = table.whole().render(output.width());
+    let table = table.whole().render(layout.width());
     text.extend(table.split_inclusive('\n').skip(1));
     if let Some(gap) = effective.gap {
-        text.push_str(&wrap(&clean(&unread(one, gap)), output.width(), "  "));
+        text.push_str(&wrap(&clean(&unread(one, gap)), layout.width(), "  "));
     }
     text
 }
@@ -297,11 +299,7 @@ fn written(assignment: &Assignment, key: &str) -> String {
 }
 
 /// What `config vars` prints of a profile.
-pub(crate) fn config_vars(
-    one: &Configuration,
-    observed: Option<&ObservedDocument>,
-    output: &Output,
-) -> String {
+pub fn vars(one: &Configuration, observed: Option<&ObservedDocument>, layout: &Layout) -> String {
     let mut text = format!("{} ({})\n", clean(&one.title), one.profile);
     let mut columns = vec!["variable", "source", "sets", "outcome", "why"];
     columns.extend(observed.map(|_| "read"));
@@ -325,7 +323,7 @@ pub(crate) fn config_vars(
     if one.variables.is_empty() {
         text.push_str("No variable concerns the project.\n");
     } else {
-        text.push_str(&table.whole().render(output.width()));
+        text.push_str(&table.whole().render(layout.width()));
     }
     let has_environment =
         one.sources.iter().any(|source| source.kind == SourceKind::ProcessEnvironment);
@@ -339,16 +337,16 @@ pub(crate) fn config_vars(
 }
 
 /// What `config profiles` prints.
-pub(crate) fn config_profiles(listed: &[(Profile, Option<PathBuf>)], output: &Output) -> String {
+pub fn profiles(listed: &[(Profile, Option<PathBuf>)], layout: &Layout) -> String {
     let mut text = String::new();
     for (profile, file) in listed {
-        let name = output.paint().strong(&format!("{:<9}", clean(&profile.name)));
+        let name = layout.paint().strong(&format!("{:<9}", clean(&profile.name)));
         text.push_str(&format!("{name} {}\n", clean(&profile.title)));
         let looks_for = match profile.detect.as_slice() {
             [] => "used if no other profile fits".to_owned(),
             detect => format!("looks for {}", detect.join(", ")),
         };
-        text.push_str(&wrap(&clean(&looks_for), output.width(), "          "));
+        text.push_str(&wrap(&clean(&looks_for), layout.width(), "          "));
         if let Some(file) = file {
             text.push_str(&format!("          from {}\n", clean(&file.display().to_string())));
         }

@@ -2,33 +2,35 @@
 
 use culprit_config::{CodePlace, Grade, Observation, Proof, VariableProof};
 
-use crate::output::{Align, Output, Table, clean, wrap};
+use culprit_model::clean;
+
+use crate::layout::{Align, Layout, Table, wrap};
 
 /// What `config prove` prints; everything with `all`.
-pub(crate) fn config_prove(proof: &Proof, all: bool, output: &Output) -> String {
-    let paint = output.paint();
+pub fn proof(proof: &Proof, all: bool, layout: &Layout) -> String {
+    let paint = layout.paint();
     let runs = if proof.rounds == 1 { "" } else { " each run" };
     let mut text = format!("{}\n", paint.heading(&clean(&proof.subject)));
     let watched = if proof.armed.is_empty() { "none".to_owned() } else { proof.armed.join(", ") };
-    text.push_str(&wrap(&clean(&format!("Watched values: {watched}")), output.width(), ""));
+    text.push_str(&wrap(&clean(&format!("Watched values: {watched}")), layout.width(), ""));
     if proof.rounds > 1 {
         text.push_str(&format!(
             "The command ran {} times, with other values{runs}.\n",
             proof.rounds
         ));
     }
-    text.push_str(&format!("\n{}", variables(proof, all, output)));
-    text.push_str(&hidden(proof, all, output));
-    text.push_str(&copies(proof, output));
+    text.push_str(&format!("\n{}", variables(proof, all, layout)));
+    text.push_str(&hidden(proof, all, layout));
+    text.push_str(&copies(proof, layout));
     if all {
-        text.push_str(&files(proof, output));
+        text.push_str(&files(proof, layout));
     }
-    text.push_str(&findings(proof, output));
-    text.push_str(&gaps(proof, output));
+    text.push_str(&findings(proof, layout));
+    text.push_str(&gaps(proof, layout));
     text
 }
 
-fn variables(proof: &Proof, all: bool, output: &Output) -> String {
+fn variables(proof: &Proof, all: bool, layout: &Layout) -> String {
     let shown = |one: &&VariableProof| {
         all || proof.armed.contains(&one.name)
             || !matches!(one.grade, Grade::PresentOnly | Grade::CopiedWithAll)
@@ -37,7 +39,7 @@ fn variables(proof: &Proof, all: bool, output: &Output) -> String {
     let mut text = if rows.is_empty() {
         "No variable that is set was read or watched.\n".to_owned()
     } else {
-        table(proof, &rows).render(output.width())
+        table(proof, &rows).render(layout.width())
     };
     let more = proof.variables.len() - rows.len();
     if more > 0 {
@@ -93,7 +95,7 @@ fn process(proof: &Proof, program: usize) -> String {
     })
 }
 
-fn hidden(proof: &Proof, all: bool, output: &Output) -> String {
+fn hidden(proof: &Proof, all: bool, layout: &Layout) -> String {
     let own = |one: &&VariableProof| {
         let found = proof.findings.iter().any(|finding| finding.key == one.name);
         all || found || one.grade == Grade::EffectiveDump
@@ -103,7 +105,7 @@ fn hidden(proof: &Proof, all: bool, output: &Output) -> String {
     let mut text = String::new();
     if !rows.is_empty() {
         text.push_str("\nAsked for, and not set\n");
-        text.push_str(&table(proof, &rows).render(output.width()));
+        text.push_str(&table(proof, &rows).render(layout.width()));
     }
     if more > 0 {
         text.push_str(&format!(
@@ -114,7 +116,7 @@ fn hidden(proof: &Proof, all: bool, output: &Output) -> String {
 }
 
 /// Programs whose runtime copies all variables.
-fn copies(proof: &Proof, output: &Output) -> String {
+fn copies(proof: &Proof, layout: &Layout) -> String {
     let copying = proof.programs.iter().enumerate().filter(|(_, one)| one.watch.copies_block);
     let names: Vec<String> = copying.map(|(at, _)| process(proof, at)).collect();
     if names.is_empty() {
@@ -124,10 +126,10 @@ fn copies(proof: &Proof, output: &Output) -> String {
         "Copies all variables: {}. A value that nobody asked for by name is `copied_with_all` there.",
         names.join(", ")
     );
-    format!("\n{}", wrap(&clean(&said), output.width(), ""))
+    format!("\n{}", wrap(&clean(&said), layout.width(), ""))
 }
 
-fn files(proof: &Proof, output: &Output) -> String {
+fn files(proof: &Proof, layout: &Layout) -> String {
     if proof.files.is_empty() {
         return String::new();
     }
@@ -144,26 +146,26 @@ fn files(proof: &Proof, output: &Output) -> String {
         let cells = [vec![one.path.clone()], counts.to_vec(), vec![process(proof, one.program)]];
         table.row(cells.concat().iter().map(|cell| clean(cell).into_owned()));
     }
-    format!("\nFiles\n{}", table.whole().render(output.width()))
+    format!("\nFiles\n{}", table.whole().render(layout.width()))
 }
 
-fn findings(proof: &Proof, output: &Output) -> String {
-    let paint = output.paint();
+fn findings(proof: &Proof, layout: &Layout) -> String {
+    let paint = layout.paint();
     let mut text = String::new();
     for finding in &proof.findings {
         let severity = paint.severity(finding.severity, &format!("{:<6}", finding.severity));
         let places = finding.evidence.join(", ");
         text.push_str(&format!("\n{severity} {}  {}\n", finding.id, clean(&places)));
         let said = format!("{} {}", finding.title, finding.why);
-        text.push_str(&wrap(&clean(&said), output.width(), "       "));
+        text.push_str(&wrap(&clean(&said), layout.width(), "       "));
         for fix in &finding.fix {
-            text.push_str(&wrap(&clean(&format!("- {fix}")), output.width(), "       "));
+            text.push_str(&wrap(&clean(&format!("- {fix}")), layout.width(), "       "));
         }
     }
     text
 }
 
-fn gaps(proof: &Proof, output: &Output) -> String {
+fn gaps(proof: &Proof, layout: &Layout) -> String {
     if proof.gaps.is_empty() {
         return String::new();
     }
@@ -173,7 +175,7 @@ fn gaps(proof: &Proof, output: &Output) -> String {
             if gap.next.is_empty() { String::new() } else { format!(" Next: {}.", gap.next) };
         text.push_str(&wrap(
             &clean(&format!("- {}: {}.{next}", gap.kind, gap.why)),
-            output.width(),
+            layout.width(),
             "  ",
         ));
     }

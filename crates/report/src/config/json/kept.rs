@@ -4,12 +4,12 @@ use culprit_config::Snapshot;
 use culprit_model::Label as _;
 use serde::Serialize;
 
-use super::config::{FindingOfConfig, ValueJson};
-use crate::running::start_variables;
+use super::show::{FindingOfConfig, ValueJson};
+use crate::config::start_variables;
 
 /// The configuration that a recording has kept.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct KeptJson<'a> {
+pub struct KeptJson<'a> {
     /// What it is of; null if it was left out.
     subject: Option<&'a str>,
     /// Why it was left out.
@@ -39,7 +39,7 @@ struct StartVariableJson<'a> {
 
 impl<'a> KeptJson<'a> {
     /// What was kept, or why nothing was.
-    pub(crate) fn new(kept: &'a Result<Snapshot, String>) -> Self {
+    pub fn new(kept: &'a Result<Snapshot, String>) -> Self {
         let snapshot = match kept {
             Ok(snapshot) => snapshot,
             Err(why) => return Self { left_out: Some(why), ..Self::default() },

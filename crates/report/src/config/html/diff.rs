@@ -5,10 +5,7 @@ use culprit_model::Label as _;
 use super::{page, shown, table};
 
 /// The page of a comparison as one HTML document.
-pub(crate) fn config_diff_page(
-    (before, after): (&Snapshot, &Snapshot),
-    found: &SnapshotDifference,
-) -> String {
+pub fn diff_page((before, after): (&Snapshot, &Snapshot), found: &SnapshotDifference) -> String {
     let count = |change: KeyChange| {
         found.keys.iter().filter(|one| one.change == change).count().to_string()
     };
@@ -50,7 +47,7 @@ fn cells(one: &KeyDifference) -> [String; 5] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::html::config::HOSTILE;
+    use crate::config::html::HOSTILE;
     use culprit_config::{Raw, Redactor, SourceKind, SourceState, VariableSet, difference};
 
     #[test]
@@ -70,7 +67,7 @@ mod tests {
             Snapshot::new(HOSTILE, &redactor, vec![one])
         };
         let (before, after) = (side("1"), side("22"));
-        let page = config_diff_page((&before, &after), &difference(&before, &after));
+        let page = diff_page((&before, &after), &difference(&before, &after));
         assert!(page.contains("<td class=\"name\">LEVEL</td>"), "{page}");
         assert!(page.contains("<td class=\"name\">1 (PID 1)</td>"), "{page}");
         assert!(page.contains("••• (key-word) (PID 1)"), "{page}");

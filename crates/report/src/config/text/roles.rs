@@ -2,24 +2,26 @@
 
 use culprit_config::{Combination, ConditionResult, RoleMatrix};
 
-use crate::output::{Align, Output, Table, clean, wrap};
+use culprit_model::clean;
+
+use crate::layout::{Align, Layout, Table, wrap};
 
 /// What `config roles` prints of a profile.
-pub(crate) fn config_roles(matrix: &RoleMatrix, all: bool, output: &Output) -> String {
-    let mut text = format!("{}\n", output.paint().heading(&clean(&matrix.profile)));
+pub fn roles(matrix: &RoleMatrix, all: bool, layout: &Layout) -> String {
+    let mut text = format!("{}\n", layout.paint().heading(&clean(&matrix.profile)));
     for (rule, values, from) in &matrix.now {
         let values = if values.is_empty() { "-".to_owned() } else { values.join(",") };
         let values = if values.is_empty() { "\"\"".to_owned() } else { values };
         text.push_str(&format!("{} = {}  ({})\n", clean(rule), clean(&values), clean(from)));
     }
-    text.push_str(&format!("\n{}", conditions(matrix, output)));
+    text.push_str(&format!("\n{}", conditions(matrix, layout)));
     if all && !matrix.combinations.is_empty() {
-        text.push_str(&format!("\n{}", results(matrix, output)));
+        text.push_str(&format!("\n{}", results(matrix, layout)));
     }
     text
 }
 
-fn conditions(matrix: &RoleMatrix, output: &Output) -> String {
+fn conditions(matrix: &RoleMatrix, layout: &Layout) -> String {
     let columns = ["condition", "now", "verdict", "from", "read as"];
     let mut table = Table::new(&columns.map(|name| (name, Align::Left)));
     for one in &matrix.conditions {
@@ -32,21 +34,21 @@ fn conditions(matrix: &RoleMatrix, output: &Output) -> String {
         ];
         table.row(cells.map(|cell| clean(&cell).into_owned()));
     }
-    table.whole().render(output.width())
+    table.whole().render(layout.width())
 }
 
 /// A row a combination, a sign a condition: a combination is a long text, and conditions are many.
-fn results(matrix: &RoleMatrix, output: &Output) -> String {
+fn results(matrix: &RoleMatrix, layout: &Layout) -> String {
     let legend = "The result of each condition, in their order: + true, - false, i ignored because its \
                   rule is undefined, ! malformed.";
-    let mut text = wrap(legend, output.width(), "");
+    let mut text = wrap(legend, layout.width(), "");
     let mut table = Table::new(&[("conditions", Align::Left), ("combination", Align::Left)]);
     for (at, combination) in matrix.combinations.iter().enumerate() {
         let results = matrix.conditions.iter().filter_map(|one| one.results.get(at));
         let signs: String = results.map(|result| sign(*result)).collect();
         table.row([signs, clean(&label(combination)).into_owned()]);
     }
-    text.push_str(&table.whole().render(output.width()));
+    text.push_str(&table.whole().render(layout.width()));
     text
 }
 

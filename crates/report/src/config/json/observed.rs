@@ -5,11 +5,11 @@ use serde::Deserialize;
 
 /// A result that was written to a file.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct ObservedDocument {
+pub struct ObservedDocument {
     /// The command that was observed.
-    pub(crate) subject: String,
+    pub subject: String,
     /// The variables that were set.
-    pub(crate) variables: Vec<ObservedVariable>,
+    pub variables: Vec<ObservedVariable>,
     /// The files that it opened, or looked for.
     #[serde(default)]
     files: Vec<ObservedFile>,
@@ -20,13 +20,13 @@ pub(crate) struct ObservedDocument {
 
 /// A variable of such a result.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct ObservedVariable {
+pub struct ObservedVariable {
     /// Its name.
-    pub(crate) name: String,
+    pub name: String,
     /// What is proved.
-    pub(crate) grade: String,
+    pub grade: String,
     /// How often.
-    pub(crate) count: u64,
+    pub count: u64,
 }
 
 /// A file of such a result.
@@ -44,13 +44,13 @@ struct ObservedGap {
 
 impl ObservedDocument {
     /// The row of a variable.
-    pub(crate) fn find(&self, name: &str) -> Option<&ObservedVariable> {
+    pub fn find(&self, name: &str) -> Option<&ObservedVariable> {
         self.variables.iter().find(|one| one.name == name)
     }
 
     /// What is known of the reading of an assignment: the grade of its variable, or what became of its
     /// file. None if it was not observed.
-    pub(crate) fn read_of(&self, of: &Configuration, one: &Assignment) -> Option<&str> {
+    pub fn read_of(&self, of: &Configuration, one: &Assignment) -> Option<&str> {
         let source = of.sources.get(one.source)?;
         if source.kind != SourceKind::File {
             return self.find(&one.written).map(|found| found.grade.as_str());

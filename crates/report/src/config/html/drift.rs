@@ -1,12 +1,12 @@
 //! The page of `config drift`: one section a container or process, with its matrix and findings.
+use crate::html::Markup;
 use culprit_config::{Drift, DriftRow, HashState};
-use culprit_report::html::Markup;
 
 use super::{card, page, shown, table};
-use crate::text::{drift_column_remark, drift_letter};
+use crate::config::text::{drift_column_remark, drift_letter};
 
 /// The page of matrices as one HTML document; `all` also lists variables that are the same everywhere.
-pub(crate) fn config_drift_page(found: &[Drift], all: bool) -> String {
+pub fn drift_page(found: &[Drift], all: bool) -> String {
     let count = |of: &dyn Fn(&Drift) -> usize| found.iter().map(of).sum::<usize>().to_string();
     let facts = [
         ("compared", found.len().to_string()),
@@ -74,7 +74,7 @@ fn cells(one: &Drift, row: &DriftRow, columns: &[usize]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::html::config::HOSTILE;
+    use crate::config::html::HOSTILE;
     use culprit_config::{
         DriftColumn, DriftRequest, Raw, Redactor, SourceKind, SourceState, VariableSet, drift,
     };
@@ -104,11 +104,11 @@ mod tests {
         ];
         let subject = HOSTILE.to_owned();
         let found = [drift(DriftRequest { subject, columns, ..DriftRequest::default() })];
-        let page = config_drift_page(&found, false);
+        let page = drift_page(&found, false);
         assert!(page.contains("<td class=\"name\">LEVEL</td>"), "{page}");
         assert!(page.contains("<td class=\"name\">differs</td>"), "{page}");
         assert!(page.contains("1 variables are the same everywhere."), "{page}");
         assert!(page.contains("••• (key-word)") && !page.contains("<script"), "{page}");
-        assert!(config_drift_page(&found, true).contains("<td class=\"name\">SAME</td>"));
+        assert!(drift_page(&found, true).contains("<td class=\"name\">SAME</td>"));
     }
 }

@@ -1,12 +1,12 @@
 //! `config prove --json`.
 
+use crate::json::SCHEMA;
 use culprit_config::{ConfigFinding, FileObservation, Observation, Proof, VariableProof};
-use culprit_report::json::SCHEMA;
 use serde::Serialize;
 
 /// `config prove --json`.
 #[derive(Debug, Serialize)]
-pub(crate) struct ProofDocument<'a> {
+pub struct ProofDocument<'a> {
     schema: u32,
     subject: &'a str,
     rounds: usize,
@@ -82,7 +82,7 @@ struct FindingJson<'a> {
 
 impl<'a> ProofDocument<'a> {
     /// The document of a proof.
-    pub(crate) fn new(proof: &'a Proof) -> Self {
+    pub fn new(proof: &'a Proof) -> Self {
         let variables = |all: &'a [VariableProof]| {
             all.iter().map(|one| VariableJson::new(proof, one)).collect()
         };

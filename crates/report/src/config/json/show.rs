@@ -3,19 +3,19 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
+use crate::json::SCHEMA;
 use culprit_config::{
     Assignment, ConfigFinding, Configuration, Effective, Profile, Source, ValueFingerprint,
     ValueRef, Variable,
 };
 use culprit_model::Label as _;
-use culprit_report::json::SCHEMA;
 use serde::{Serialize, Serializer};
 
 use super::ObservedDocument;
 
 /// `config show --json`.
 #[derive(Debug, Serialize)]
-pub(crate) struct ConfigShowDocument<'a> {
+pub struct ConfigShowDocument<'a> {
     schema: u32,
     profiles: Vec<ProfileShown<'a>>,
 }
@@ -105,22 +105,22 @@ fn shown<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S:
 
 /// The keys of a configuration that somebody asks for.
 #[derive(Debug)]
-pub(crate) struct Explained<'a> {
+pub struct Explained<'a> {
     /// The configuration.
-    pub(crate) of: &'a Configuration,
+    pub of: &'a Configuration,
     /// The keys; at least one.
-    pub(crate) keys: Vec<&'a Effective>,
+    pub keys: Vec<&'a Effective>,
 }
 
 impl<'a> Explained<'a> {
     /// The keys that a name means; none if it means none.
-    pub(crate) fn new(of: &'a Configuration, name: &str) -> Option<Self> {
+    pub fn new(of: &'a Configuration, name: &str) -> Option<Self> {
         let keys = of.find(name);
         (!keys.is_empty()).then_some(Self { of, keys })
     }
 
     /// The findings that concern the keys, each once.
-    pub(crate) fn findings(&self) -> Vec<&'a ConfigFinding> {
+    pub fn findings(&self) -> Vec<&'a ConfigFinding> {
         let mut found: Vec<&ConfigFinding> = Vec::new();
         for finding in self.keys.iter().flat_map(|key| self.of.findings_of(key)) {
             if !found.contains(&finding) {
@@ -131,7 +131,7 @@ impl<'a> Explained<'a> {
     }
 
     /// What makes the files count that do not: the file and `NAME=VALUE`, each once.
-    pub(crate) fn choices(&self) -> Vec<(&'a str, String)> {
+    pub fn choices(&self) -> Vec<(&'a str, String)> {
         let mut found: Vec<(&str, String)> = Vec::new();
         for choice in self.keys.iter().flat_map(|key| self.of.choices_of(key)) {
             if !found.contains(&choice) {
@@ -144,7 +144,7 @@ impl<'a> Explained<'a> {
 
 /// `config explain --json`.
 #[derive(Debug, Serialize)]
-pub(crate) struct ConfigExplainDocument<'a> {
+pub struct ConfigExplainDocument<'a> {
     schema: u32,
     asked: &'a str,
     keys: Vec<ChainJson<'a>>,
@@ -189,7 +189,7 @@ struct ChainJson<'a> {
 
 /// `config vars --json`.
 #[derive(Debug, Serialize)]
-pub(crate) struct ConfigVarsDocument<'a> {
+pub struct ConfigVarsDocument<'a> {
     schema: u32,
     profiles: Vec<VariablesJson<'a>>,
 }
@@ -216,7 +216,7 @@ struct VariableJson<'a> {
 
 /// `config profiles --json`.
 #[derive(Debug, Serialize)]
-pub(crate) struct ConfigProfilesDocument<'a> {
+pub struct ConfigProfilesDocument<'a> {
     schema: u32,
     profiles: Vec<ProfileListed<'a>>,
 }
@@ -234,7 +234,7 @@ struct ProfileListed<'a> {
 
 impl<'a> ConfigShowDocument<'a> {
     /// The document of what each profile says.
-    pub(crate) fn new(found: &'a [Configuration], observed: Option<&'a ObservedDocument>) -> Self {
+    pub fn new(found: &'a [Configuration], observed: Option<&'a ObservedDocument>) -> Self {
         let profiles = found.iter().map(|one| ProfileShown::new(one, observed));
         Self { schema: SCHEMA, profiles: profiles.collect() }
     }
@@ -342,7 +342,7 @@ impl<'a> From<&'a ConfigFinding> for FindingOfConfig<'a> {
 
 impl<'a> ConfigExplainDocument<'a> {
     /// The document of the keys that are meant.
-    pub(crate) fn new(
+    pub fn new(
         asked: &'a str,
         found: &[Explained<'a>],
         observed: Option<&'a ObservedDocument>,
@@ -382,7 +382,7 @@ impl<'a> ConfigExplainDocument<'a> {
 
 impl<'a> ConfigVarsDocument<'a> {
     /// The document of the variables.
-    pub(crate) fn new(found: &'a [Configuration], observed: Option<&'a ObservedDocument>) -> Self {
+    pub fn new(found: &'a [Configuration], observed: Option<&'a ObservedDocument>) -> Self {
         let profile = |one: &'a Configuration| VariablesJson {
             profile: &one.profile,
             variables: one
@@ -418,7 +418,7 @@ impl<'a> VariableJson<'a> {
 
 impl<'a> ConfigProfilesDocument<'a> {
     /// The document of profiles, each with its file.
-    pub(crate) fn new(listed: &'a [(Profile, Option<PathBuf>)]) -> Self {
+    pub fn new(listed: &'a [(Profile, Option<PathBuf>)]) -> Self {
         let profile = |(profile, file): &'a (Profile, Option<PathBuf>)| ProfileListed {
             name: &profile.name,
             title: &profile.title,

@@ -5,9 +5,9 @@ use std::path::Path;
 use culprit_config::Snapshot;
 use culprit_model::Meta;
 
-use super::config::{findings_of, sources};
-use crate::output::{Output, clean, wrap};
-use crate::running::{by_origin, kept_by, start_variables};
+use super::show::{findings_of, sources};
+use crate::config::{by_origin, kept_by, start_variables};
+use crate::layout::{Layout, wrap};
 
 const INDENT: &str = "  ";
 
@@ -27,14 +27,14 @@ fn first_names(names: &[&str]) -> String {
 }
 
 /// The section without its heading; none if the recording has kept nothing.
-pub(crate) fn configuration_text(meta: &Meta, path: &Path, output: &Output) -> Option<String> {
+pub fn kept(meta: &Meta, path: &Path, layout: &Layout) -> Option<String> {
     Some(match kept_by(meta)? {
-        Ok(snapshot) => snapshot_text(&snapshot, path, output),
-        Err(why) => wrap(&clean(&format!("left out: {why}")), output.width(), INDENT),
+        Ok(snapshot) => snapshot_text(&snapshot, path, layout),
+        Err(why) => wrap(&clean(&format!("left out: {why}")), layout.width(), INDENT),
     })
 }
 
-fn snapshot_text(snapshot: &Snapshot, path: &Path, output: &Output) -> String {
+fn snapshot_text(snapshot: &Snapshot, path: &Path, layout: &Layout) -> String {
     let found = &snapshot.configurations;
     let keys: usize = found.iter().map(|one| one.effective.len()).sum();
     let subject = format!(
@@ -42,17 +42,17 @@ fn snapshot_text(snapshot: &Snapshot, path: &Path, output: &Output) -> String {
         snapshot.subject,
         path.display()
     );
-    let mut text = wrap(&clean(&subject), output.width(), INDENT);
+    let mut text = wrap(&clean(&subject), layout.width(), INDENT);
     for one in found {
         text.push_str(&format!("{INDENT}{} ({})\n", clean(&one.title), one.profile));
-        text.extend(sources(one, output).lines().map(|line| format!("{INDENT}{line}\n")));
+        text.extend(sources(one, layout).lines().map(|line| format!("{INDENT}{line}\n")));
     }
     for (origin, names) in by_origin(&start_variables(snapshot)) {
         let line = format!("Variables, {origin}: {}.", first_names(&names));
-        text.push_str(&wrap(&clean(&line), output.width(), INDENT));
+        text.push_str(&wrap(&clean(&line), layout.width(), INDENT));
     }
     for one in found.iter().filter(|one| !one.findings.is_empty()) {
-        text.push_str(&findings_of(&one.findings, output));
+        text.push_str(&findings_of(&one.findings, layout));
     }
     text
 }

@@ -1,12 +1,12 @@
 //! `config roles --json`.
 
+use crate::json::SCHEMA;
 use culprit_config::{Combination, RoleCondition, RoleMatrix};
-use culprit_report::json::SCHEMA;
 use serde::Serialize;
 
 /// `config roles --json`.
 #[derive(Debug, Serialize)]
-pub(crate) struct ConfigRolesDocument<'a> {
+pub struct ConfigRolesDocument<'a> {
     schema: u32,
     profiles: Vec<MatrixJson<'a>>,
 }
@@ -50,7 +50,7 @@ struct ConditionJson<'a> {
 
 impl<'a> ConfigRolesDocument<'a> {
     /// The document of the conditions of each profile.
-    pub(crate) fn new(matrices: &'a [RoleMatrix]) -> Self {
+    pub fn new(matrices: &'a [RoleMatrix]) -> Self {
         Self { schema: SCHEMA, profiles: matrices.iter().map(MatrixJson::from).collect() }
     }
 }

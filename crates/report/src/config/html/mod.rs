@@ -7,13 +7,13 @@ mod diff;
 mod drift;
 mod kept;
 mod show;
+use crate::html::{Frame, Markup, PAGE_STYLE, text_table};
 use culprit_config::{ConfigFinding, HIDDEN, ValueRef};
-use culprit_report::html::{Frame, Markup, PAGE_STYLE, text_table};
 
-pub(crate) use diff::config_diff_page;
-pub(crate) use drift::config_drift_page;
-pub(crate) use kept::section as kept_section;
-pub(crate) use show::config_page;
+pub use diff::diff_page;
+pub use drift::drift_page;
+pub use kept::kept_section;
+pub use show::show_page;
 
 /// The page about a subject; the navigation is of `parts`: the id of a section and its name.
 fn page(

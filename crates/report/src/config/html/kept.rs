@@ -1,14 +1,14 @@
 //! The section of a recording's page about the configuration that it has kept.
+use crate::Digest;
+use crate::html::{Markup, RecordingViews, each_view};
 use culprit_config::Snapshot;
-use culprit_report::Digest;
-use culprit_report::html::{Markup, RecordingViews, each_view};
 
 use super::show::profile;
 use super::{shown, table};
-use crate::running::{kept_by, start_variables};
+use crate::config::{kept_by, start_variables};
 
 /// The section; none if no recording has kept any.
-pub(crate) fn section(views: &RecordingViews<'_>) -> Option<Markup> {
+pub fn kept_section(views: &RecordingViews<'_>) -> Option<Markup> {
     if !views.iter().any(|(_, digest)| digest.recording.meta.configuration.is_some()) {
         return None;
     }

@@ -10,7 +10,6 @@ use culprit_report::layout::Layout;
 use culprit_report::text::{ThreadList, report_text};
 use culprit_report::{Digest, size};
 
-use super::kept_section;
 use crate::failure::{Context as _, Failure};
 use crate::presets;
 
@@ -55,7 +54,7 @@ impl RecordingPage<'_> {
             },
             recording: &bytes,
             text: &text,
-            section: kept_section(&[(String::new(), digest)]),
+            section: culprit_report::config::html::kept_section(&[(String::new(), digest)]),
         };
         page.render().or_refused(|| "cannot create the HTML page".to_owned())
     }

@@ -6,7 +6,7 @@ use culprit_config::{Assignment, Configuration, Effective, PROCESS_PROFILE, Snap
 use culprit_model::{KeptConfiguration, Meta};
 
 /// What a recording has kept: a snapshot, or why it has none. None if nothing looked for it.
-pub(crate) fn kept_by(meta: &Meta) -> Option<Result<Snapshot, String>> {
+pub fn kept_by(meta: &Meta) -> Option<Result<Snapshot, String>> {
     Some(match meta.configuration.as_ref()? {
         KeptConfiguration::Snapshot(lines) => {
             Snapshot::read(lines).map_err(|error| format!("cannot be read: {error}"))
@@ -17,15 +17,15 @@ pub(crate) fn kept_by(meta: &Meta) -> Option<Result<Snapshot, String>> {
 
 /// A variable that a process was started with.
 #[derive(Debug)]
-pub(crate) struct StartVariable<'a> {
+pub struct StartVariable<'a> {
     /// Its assignment.
-    pub(crate) assignment: &'a Assignment,
+    pub assignment: &'a Assignment,
     /// Where it comes from, in words.
-    pub(crate) origin: String,
+    pub origin: String,
 }
 
 /// The variables that a process was started with, by name; empty without such a process.
-pub(crate) fn start_variables(snapshot: &Snapshot) -> Vec<StartVariable<'_>> {
+pub fn start_variables(snapshot: &Snapshot) -> Vec<StartVariable<'_>> {
     let own = snapshot.configurations.iter().find(|one| one.profile == PROCESS_PROFILE);
     let of = |one| {
         let variable = |effective| start_variable(one, effective);
@@ -49,7 +49,7 @@ fn start_variable<'a>(one: &'a Configuration, effective: &Effective) -> Option<S
 }
 
 /// The names of variables by origin, each list in their order.
-pub(crate) fn by_origin<'a>(variables: &'a [StartVariable<'_>]) -> BTreeMap<&'a str, Vec<&'a str>> {
+pub fn by_origin<'a>(variables: &'a [StartVariable<'_>]) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut found: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for variable in variables {
         found.entry(&variable.origin).or_default().push(&variable.assignment.written);

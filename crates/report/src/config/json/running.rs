@@ -1,17 +1,17 @@
 //! `config drift --json` and `config diff --json`.
 
+use crate::json::SCHEMA;
 use culprit_config::{
     Drift, DriftCell, DriftColumn, DriftRow, KeyDifference, PlacedValue, Snapshot,
     SnapshotDifference,
 };
-use culprit_report::json::SCHEMA;
 use serde::Serialize;
 
-use super::config::{FindingOfConfig, ValueJson};
+use super::show::{FindingOfConfig, ValueJson};
 
 /// `config drift --json`.
 #[derive(Debug, Serialize)]
-pub(crate) struct ConfigDriftDocument<'a> {
+pub struct ConfigDriftDocument<'a> {
     schema: u32,
     subjects: Vec<DriftJson<'a>>,
 }
@@ -51,7 +51,7 @@ struct DriftCellJson<'a> {
 
 impl<'a> ConfigDriftDocument<'a> {
     /// The document; `all` also has the variables that are the same everywhere.
-    pub(crate) fn new(found: &'a [Drift], all: bool) -> Self {
+    pub fn new(found: &'a [Drift], all: bool) -> Self {
         Self {
             schema: SCHEMA,
             subjects: found.iter().map(|one| DriftJson::new(one, all)).collect(),
@@ -101,7 +101,7 @@ impl<'a> From<&'a DriftCell> for DriftCellJson<'a> {
 
 /// `config diff --json`.
 #[derive(Debug, Serialize)]
-pub(crate) struct ConfigDiffDocument<'a> {
+pub struct ConfigDiffDocument<'a> {
     schema: u32,
     before: &'a str,
     after: &'a str,
@@ -133,7 +133,7 @@ struct AloneJson<'a> {
 
 impl<'a> ConfigDiffDocument<'a> {
     /// The document.
-    pub(crate) fn new(
+    pub fn new(
         (before, after): (&'a Snapshot, &'a Snapshot),
         found: &'a SnapshotDifference,
     ) -> Self {
