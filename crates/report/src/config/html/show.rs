@@ -24,7 +24,7 @@ pub fn show_page(subject: &str, found: &[Configuration]) -> String {
 }
 
 /// The section of one profile.
-pub(in crate::html) fn profile(body: &mut Markup, id: &str, one: &Configuration) {
+pub(super) fn profile(body: &mut Markup, id: &str, one: &Configuration) {
     body.element("section", &[("id", id)], |body| {
         body.leaf("h2", &[], &format!("{} ({})", one.title, one.profile));
         for define in &one.defines {

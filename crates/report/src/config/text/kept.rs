@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use culprit_config::Snapshot;
-use culprit_model::Meta;
+use culprit_model::{Meta, clean};
 
 use super::show::{findings_of, sources};
 use crate::config::{by_origin, kept_by, start_variables};
