@@ -122,7 +122,7 @@ impl Loops {
             let rounds = without_other_interrupts(recording, cause, waits);
             if rounds.len() >= MIN_ROUNDS || is_exact(recording, cause, &rounds) {
                 if holds.share_of(recording, &rounds) <= MAX_HOLDING
-                    && fed(recording, stacks, &rounds) <= MAX_FED
+                    && fed(recording, stacks, serving, &rounds) <= MAX_FED
                 {
                     found.add(measure(recording, lives, stacks, rounds, false));
                 }
@@ -303,12 +303,18 @@ fn is_exact(recording: &Recording, cause: Cause, rounds: &[IntervalId]) -> bool 
     cause == Cause::Sleep && rounds.len() >= MIN_EXACT_ROUNDS && spread(&lengths) <= ALIKE
 }
 
-/// The share of the rounds before which the thread waited for an input and another one brought it.
-/// `rounds` are one thread's, in time order.
-fn fed(recording: &Recording, stacks: &Stacks, rounds: &[IntervalId]) -> f64 {
+/// The share of the rounds before which the thread waited for an input and another one brought it, other than a
+/// server's answer to what it asked. `rounds` are one thread's, in time order.
+fn fed(recording: &Recording, stacks: &Stacks, serving: &Serving, rounds: &[IntervalId]) -> f64 {
+    let process = |thread: ThreadId| recording.thread(thread).process;
+    let is_answer = |row: &Interval| {
+        let by_server = row.waker.is_some_and(|by| serving.listens(process(by)));
+        by_server && !serving.listens(process(row.thread))
+    };
     let between = rounds.windows(2).map(|pair| (pair[0].index() + 1)..pair[1].index());
     let fed = between.filter(|rows| {
-        recording.intervals[rows.clone()].iter().any(|row| is_input(recording, stacks, row))
+        let mut rows = recording.intervals[rows.clone()].iter();
+        rows.any(|row| is_input(recording, stacks, row) && !is_answer(row))
     });
     fed.count() as f64 / rounds.len().max(1) as f64
 }
@@ -334,7 +340,7 @@ pub(super) fn is_input(recording: &Recording, stacks: &Stacks, row: &Interval) -
 }
 
 /// True for a wait that can have a time limit and that, as far as is known, its timer ended.
-fn may_be_round(interval: &Interval) -> bool {
+pub(super) fn may_be_round(interval: &Interval) -> bool {
     let may = matches!(
         interval.cause,
         Cause::Sleep | Cause::Poll | Cause::Lock | Cause::Signal | Cause::Ipc | Cause::Net

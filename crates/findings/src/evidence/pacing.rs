@@ -21,7 +21,7 @@ use culprit_model::{Cause, Interval, ProcessId, Recording, ThreadId, Time, WakeS
 use super::Family;
 use super::chain::IntervalId;
 use super::locks::Locks;
-use super::loops::{Loop, is_input};
+use super::loops::{Loop, is_input, may_be_round};
 use super::serving::Serving;
 use super::stacks::Stacks;
 
@@ -85,8 +85,7 @@ pub(super) fn paces(sources: &Sources<'_>, loops: &[Loop]) -> Vec<Pace> {
     let gifts = sources.gifts(&givers);
     let handed = sources.handed_on(&gifts);
     let each = loops.iter().zip(givers.iter().zip(&gifts));
-    each.map(|(found, (givers, gifts))| sources.pace(found, loops, (givers, gifts), &handed))
-        .collect()
+    each.map(|(found, (givers, gifts))| sources.pace(found, (givers, gifts), &handed)).collect()
 }
 
 /// Whom each server's thread woke, and when.
@@ -213,13 +212,7 @@ impl Sources<'_> {
         woken.any(|(_, thread)| !givers.processes.contains(&recording.thread(*thread).process))
     }
 
-    fn pace(
-        &self,
-        found: &Loop,
-        loops: &[Loop],
-        (givers, gifts): (&Givers, &Gifts),
-        handed: &HandedOn,
-    ) -> Pace {
+    fn pace(&self, found: &Loop, (givers, gifts): (&Givers, &Gifts), handed: &HandedOn) -> Pace {
         if asks_after(self, &found.rounds) >= MIN_GIVES {
             return Pace::Sets;
         }
@@ -231,27 +224,31 @@ impl Sources<'_> {
             let on: Vec<Time> = on.map(|(time, _)| *time).collect();
             return if share(&on) >= MIN_GIVES { Pace::Sets } else { Pace::Asks };
         }
-        let on_time =
-            || found.by_processes || is_on_grid(self.recording, &self.wakes(found, loops));
+        let on_time = || found.by_processes || is_on_grid(self.recording, &self.wakes(found));
         if share(&gifts.all) >= MIN_GIVES && on_time() { Pace::Sets } else { Pace::Unknown }
     }
 
-    /// The rounds of a loop, in time order; of a runtime's scheduler those of all its threads.
-    fn wakes(&self, found: &Loop, loops: &[Loop]) -> Vec<IntervalId> {
+    /// The rounds of a loop, in time order. Where a runtime's scheduler waits, any of its threads may: all that
+    /// waited as long are taken.
+    fn wakes(&self, found: &Loop) -> Vec<IntervalId> {
         if !self.is_scheduler(found) {
             return found.rounds.clone();
         }
-        let row = |id: &IntervalId| &self.recording.intervals[id.index()];
-        let process = |found: &Loop| self.recording.thread(row(&found.rounds[0]).thread).process;
-        let own = process(found);
-        // Its own housekeeper has a pace of its own, and waits in another way.
-        let is_alike = |other: &&Loop| {
-            other.cause == found.cause && process(other) == own && self.is_scheduler(other)
+        let recording = self.recording;
+        let process = |thread: ThreadId| recording.thread(thread).process;
+        let own = process(recording.intervals[found.rounds[0].index()].thread);
+        let is_wake = |row: &Interval| {
+            row.cause == found.cause
+                && process(row.thread) == own
+                && row.duration.0 * 2 >= found.wait.0
+                && may_be_round(row)
+                && self.stacks.in_family(row.stack, Family::Scheduler)
         };
-        let alike = loops.iter().filter(is_alike);
-        let mut rounds: Vec<IntervalId> = alike.flat_map(|other| &other.rounds).copied().collect();
-        rounds.sort_unstable_by_key(|id| row(id).start);
-        rounds
+        let rows = (0u32..).map(IntervalId).zip(&recording.intervals);
+        let mut wakes: Vec<IntervalId> =
+            rows.filter(|(_, row)| is_wake(row)).map(|(id, _)| id).collect();
+        wakes.sort_unstable_by_key(|id| recording.intervals[id.index()].start);
+        wakes
     }
 }
 

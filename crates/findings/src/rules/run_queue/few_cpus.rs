@@ -98,6 +98,13 @@ mod tests {
     }
 
     #[test]
+    fn a_cpu_that_was_free_for_most_of_the_wait_is_enough() {
+        let told = |busy_ms| first(&two_packers(1, busy_ms), "run-queue").expect("found").title;
+        assert!(told(3400).contains("may use no others"), "{}", told(3400));
+        assert!(!told(3600).contains("may use no others"), "{}", told(3600));
+    }
+
+    #[test]
     fn on_a_machine_without_a_free_cpu_or_a_mask_they_are_not() {
         for recording in [two_packers(1, 3900), two_packers(2, 2100)] {
             let found = first(&recording, "run-queue");
