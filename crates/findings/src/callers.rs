@@ -160,7 +160,11 @@ fn of_stacks(evidence: &Evidence<'_>) -> Vec<CallerSet> {
         let module = frame.module.map_or(0, |module| of_modules[module.index()]);
         let kernel = frame.module.is_some_and(|module| recording.module(module).is_kernel());
         let name = if kernel { source_name(&frame.function) } else { plain(&frame.function) };
-        module | set_of(&TABLE.functions, name)
+        let python = frame.file.as_deref().filter(|file| file.ends_with(".py"));
+        // As Python itself writes them for perf.
+        let python = python.map(|file| format!("py::{}:{file}", frame.function));
+        let python = python.map_or(0, |name| set_of(&TABLE.functions, &name));
+        module | python | set_of(&TABLE.functions, name)
     };
     let frames: Vec<_> = recording.frames.iter().map(of_frame).collect();
     let mut stacks: Vec<CallerSet> = Vec::with_capacity(recording.stacks.len());

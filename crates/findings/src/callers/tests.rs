@@ -252,6 +252,13 @@ const CASES: &[(&str, Make, &str, &str)] = &[
     ("mysql-table-lock", contends, "mysql_lock_tables;thr_multi_lock", "lock-contention"),
     ("innodb-row-lock", contends, "row_search_mvcc;lock_wait_suspend_thread", "lock-contention"),
     ("password-hash", works, "login;PKCS5_PBKDF2_HMAC", "hot-function"),
+    (
+        "python-pickled-jobs",
+        works,
+        "py::worker:/usr/lib/python3.11/multiprocessing/pool.py;\
+         py::SimpleQueue.get:/usr/lib/python3.11/multiprocessing/queues.py",
+        "hot-function",
+    ),
     ("deep-copy", works, "build;py::deepcopy:/usr/lib/python3.11/copy.py", "hot-function"),
     (
         "template-compile",
@@ -283,6 +290,21 @@ fn each_caller_is_known_by_its_path_and_advises_first() {
     let all: BTreeSet<_> = callers().iter().map(|caller| caller.id).collect();
     assert_eq!(tested, all);
     assert!(all.len() <= CallerSet::BITS as usize, "a set has {} bits", CallerSet::BITS);
+}
+
+/// Functions that were read from the interpreter have their file beside the name.
+#[test]
+fn functions_of_python_are_known_by_their_files_however_they_were_read() {
+    let mut recording = works("queues.py!SimpleQueue.get");
+    let fix =
+        |recording: &Recording| first(recording, "hot-function").expect("found").fix.join(" ");
+    assert!(!fix(&recording).contains("shared_memory"));
+    for frame in &mut recording.frames {
+        if frame.function.as_str() == "SimpleQueue.get" {
+            frame.file = Some("/usr/lib/python3.11/multiprocessing/queues.py".into());
+        }
+    }
+    assert!(fix(&recording).contains("shared_memory"));
 }
 
 #[test]
