@@ -149,31 +149,10 @@ fn pause(evidence: &Evidence<'_>, t: Tally<Text>, pauses: f64) -> Claim {
         .map(|s| evidence.work.during(evidence.chain.segment(*s), 1))
         .sum::<Nanos>();
     let is_alone = worked.share_of(t.total) < ALONE;
-    let title = if is_alone {
-        format!(
-            "idle for {COST} of {whole}: `{}` in {who} waits for a timer; no other thread works",
-            t.key
-        )
-    } else {
-        format!(
-            "`{}` in {who} waits for a timer for {COST} of {whole}; other threads work for {worked} of that",
-            t.key
-        )
-    };
-    let likely = |s: &SegmentId| {
-        PauseEnd::of(evidence.of_segment(evidence.chain.segment(*s))) == PauseEnd::Likely
-    };
-    let unseen: Vec<_> = t.segments.iter().copied().filter(likely).collect();
-    let unseen = evidence.total(&unseen).share_of(t.total);
+    let title = title(&t.key, &who, (whole, worked), is_alone);
+    let unseen = unseen_share(evidence, &t.segments);
     let awaited = polling::is_awaited(evidence, &t.segments);
-    let wanted = if paced_share(evidence, &t.segments) > 0.5 {
-        Some(PACED_WHY)
-    } else if are_planned(evidence, &t.segments) {
-        Some(PLANNED_WHY)
-    } else {
-        let is_most = pauses >= MOSTLY || fill_their_process(evidence, &t.segments);
-        (is_most && !awaited).then_some(MOSTLY_WHY)
-    };
+    let wanted = why_wanted(evidence, &t.segments, (pauses, awaited));
     let (why, fix) = match wanted {
         Some(why) => (why.to_owned(), String::new()),
         None if awaited => followed_files::reason_and_fix(evidence),
@@ -206,6 +185,45 @@ fn pause(evidence: &Evidence<'_>, t: Tally<Text>, pauses: f64) -> Claim {
         1.0 - UNSEEN_DOUBT * unseen,
     );
     Claim { at_most, listed_from: MIN_IDLE, ..claim }
+}
+
+/// What passes in these waits, of the whole time; what other threads work in them.
+fn title(function: &str, who: &str, (whole, worked): (Nanos, Nanos), is_alone: bool) -> String {
+    match is_alone {
+        true => format!(
+            "idle for {COST} of {whole}: `{function}` in {who} waits for a timer; no other thread works"
+        ),
+        false => format!(
+            "`{function}` in {who} waits for a timer for {COST} of {whole}; other threads work for {worked} \
+             of that"
+        ),
+    }
+}
+
+/// The share of these waits of which nothing says what ended them.
+fn unseen_share(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
+    let likely = |s: &SegmentId| {
+        PauseEnd::of(evidence.of_segment(evidence.chain.segment(*s))) == PauseEnd::Likely
+    };
+    let unseen: Vec<_> = segments.iter().copied().filter(likely).collect();
+    evidence.total(&unseen).share_of(evidence.total(segments))
+}
+
+/// Why these pauses may be wanted, if something says so. `pauses` is the share of the wall time that all of the
+/// program's pauses take; `awaited` is true where another thread waits for what comes after these.
+fn why_wanted(
+    evidence: &Evidence<'_>,
+    segments: &[SegmentId],
+    (pauses, awaited): (f64, bool),
+) -> Option<&'static str> {
+    if paced_share(evidence, segments) > 0.5 {
+        return Some(PACED_WHY);
+    }
+    if are_planned(evidence, segments) {
+        return Some(PLANNED_WHY);
+    }
+    let is_most = pauses >= MOSTLY || fill_their_process(evidence, segments);
+    (is_most && !awaited).then_some(MOSTLY_WHY)
 }
 
 /// True where one process pauses again and again, and hardly does anything else in its life.
