@@ -4,19 +4,19 @@ use std::path::{Path, PathBuf};
 
 use culprit_config::{
     ConfigFinding, Configuration, Profile, RULES, Raw, Redactor, Request, RoleMatrix, SourceKind,
-    SourceState, detects, detects_in, falls_back_in, fitting_below, roles, stock_profiles,
-    unknown_launch,
+    SourceState, detects, detects_in, falls_back_in, fitting_below, roles, unknown_launch,
 };
 use culprit_model::Severity;
 use culprit_report::config::json::{
-    ConfigExplainDocument, ConfigProfilesDocument, ConfigRolesDocument, ConfigShowDocument,
-    ConfigVarsDocument, Explained, ObservedDocument,
+    ConfigExplainDocument, ConfigRolesDocument, ConfigShowDocument, ConfigVarsDocument, Explained,
+    ObservedDocument,
 };
 use culprit_report::config::{html, text};
 
+use super::config_profiles::{FALLBACK, config_profiles_for, known};
 use crate::args::{
-    ConfigAction, ConfigArgs, ConfigExplainArgs, ConfigProfilesArgs, ConfigRolesArgs,
-    ConfigShowArgs, ConfigSourceArgs, ConfigVarsArgs,
+    ConfigAction, ConfigArgs, ConfigExplainArgs, ConfigRolesArgs, ConfigShowArgs, ConfigSourceArgs,
+    ConfigVarsArgs,
 };
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::output::Output;
@@ -25,9 +25,6 @@ use crate::running::{
     manifests, own_settings, read_snapshot, redactor_with, service_image,
 };
 use crate::{files, pool, settings};
-
-/// The profile for folders that no other fits.
-const FALLBACK: &str = "generic";
 
 /// Runs it.
 ///
@@ -44,7 +41,7 @@ pub(crate) fn run(args: &ConfigArgs, output: &mut Output) -> Result<Outcome, Fai
         ConfigAction::Snapshot(args) => super::config_snapshot::snapshot(args, output),
         ConfigAction::Diff(args) => super::config_snapshot::diff(args, output),
         ConfigAction::Prove(args) => super::config_prove::run(args, output),
-        ConfigAction::Profiles(args) => profiles(args, output),
+        ConfigAction::Profiles(args) => super::config_profiles::run(args, output),
     }
 }
 
@@ -217,7 +214,7 @@ fn vars(args: &ConfigVarsArgs, output: &mut Output) -> Result<Outcome, Failure> 
 
 fn conditions(args: &ConfigRolesArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let found = inspected(&args.sources, None, redactor_with(None, None)?)?.found;
-    let profiles = profiles_for(&args.sources, &|_| true)?;
+    let profiles = config_profiles_for(&args.sources, &|_| true)?;
     let mut matrices: Vec<RoleMatrix> = Vec::new();
     for one in &found {
         let profile = profiles.iter().find(|profile| profile.name == one.profile);
@@ -338,7 +335,7 @@ fn inspect_folder(args: &ConfigSourceArgs, redactor: Redactor) -> Result<Inspect
         // With compose files, an image is that of their services.
         image: args.subject.image.as_deref().map(service_image).transpose()?,
     };
-    let chosen = profiles_for(args, &|profile| detects_in(profile, &request))?;
+    let chosen = config_profiles_for(args, &|profile| detects_in(profile, &request))?;
     let chosen = instead_of_fallback(args, chosen, &request)?;
     check_defines(&args.define, &chosen)?;
     check_launch(&request, &chosen)?;
@@ -451,90 +448,4 @@ fn no_configuration(
         None => failure,
     };
     failure.hint("`culprit config profiles` lists the files that each profile looks for")
-}
-
-/// A profile by its name.
-///
-/// # Errors
-/// When no profile has this name.
-pub(crate) fn profile_named(name: &str) -> Result<Profile, Failure> {
-    let known: Vec<Profile> = known()?.into_iter().map(|(profile, _)| profile).collect();
-    let profile = known.iter().find(|profile| profile.name == name).cloned();
-    profile.ok_or_else(|| {
-        let names: Vec<&str> = known.iter().map(|profile| profile.name.as_str()).collect();
-        Failure::bad_input(format!("no profile has the name `{name}`"))
-            .hint(format!("profiles: {}; or give a TOML file", names.join(", ")))
-    })
-}
-
-/// The profiles that are asked for, or that fit.
-///
-/// # Errors
-/// When the profile that is asked for does not exist or cannot be read.
-pub(crate) fn profiles_for(
-    args: &ConfigSourceArgs,
-    fits: &dyn Fn(&Profile) -> bool,
-) -> Result<Vec<Profile>, Failure> {
-    if let Some(path) = args.profile.as_ref().filter(|name| name.ends_with(".toml")) {
-        return Ok(vec![read_profile(Path::new(path))?]);
-    }
-    let named = match &args.profile {
-        Some(name) => Some(name.as_str()),
-        // Only one profile has such files.
-        None if !args.compose.is_empty() || !args.env_file.is_empty() => Some("compose"),
-        None => None,
-    };
-    if let Some(name) = named {
-        return profile_named(name).map(|profile| vec![profile]);
-    }
-    let known: Vec<Profile> = known()?.into_iter().map(|(profile, _)| profile).collect();
-    let fitting: Vec<Profile> = known.iter().filter(|profile| fits(profile)).cloned().collect();
-    if fitting.is_empty() {
-        return Ok(known.into_iter().filter(|profile| profile.name == FALLBACK).collect());
-    }
-    Ok(fitting)
-}
-
-/// All profiles, with the file of those that are the user's. A user's profile replaces one of the same
-/// name.
-fn known() -> Result<Vec<(Profile, Option<PathBuf>)>, Failure> {
-    let stock =
-        stock_profiles().or_bad_input(|| "cannot use a profile of the program".to_owned())?;
-    let mut known: Vec<(Profile, Option<PathBuf>)> =
-        stock.into_iter().map(|profile| (profile, None)).collect();
-    let Some(folder) = settings::config_profiles_folder() else { return Ok(known) };
-    let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(known) };
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    paths.retain(|path| path.extension().is_some_and(|end| end == "toml"));
-    paths.sort();
-    for path in paths {
-        let profile = read_profile(&path)?;
-        known.retain(|(other, _)| other.name != profile.name);
-        known.push((profile, Some(path)));
-    }
-    Ok(known)
-}
-
-fn read_profile(path: &Path) -> Result<Profile, Failure> {
-    let what = || format!("cannot use the profile `{}`", path.display());
-    let text = std::fs::read_to_string(path).or_bad_input(what)?;
-    Profile::parse(&text).or_bad_input(what)
-}
-
-fn profiles(args: &ConfigProfilesArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    // `profiles list` is what people write first.
-    let is_list = args.files.as_slice() == [PathBuf::from("list")] && !Path::new("list").exists();
-    let listed = if args.files.is_empty() || is_list {
-        known()?
-    } else {
-        let read = |path: &PathBuf| Ok((read_profile(path)?, Some(path.clone())));
-        args.files.iter().map(read).collect::<Result<_, Failure>>()?
-    };
-    if output.wants_json() {
-        output.document(&ConfigProfilesDocument::new(&listed))?;
-    } else {
-        let text = text::profiles(&listed, output.layout());
-        output.print(&text)?;
-    }
-    Ok(Outcome::Done)
 }
