@@ -95,35 +95,28 @@ struct Pool {
     threads: BTreeSet<ThreadId>,
 }
 
+/// What a thread was handed in one place.
+#[derive(Default)]
+struct Handed {
+    jobs: usize,
+    by: BTreeSet<ThreadId>,
+}
+
 /// The pools of all processes. Linear in intervals.
 fn pools(evidence: &Evidence<'_>) -> Vec<Pool> {
-    let mut places: BTreeMap<(ProcessId, Text), BTreeMap<ThreadId, (usize, BTreeSet<ThreadId>)>> =
-        BTreeMap::new();
+    let mut places: BTreeMap<(ProcessId, Text), BTreeMap<ThreadId, Handed>> = BTreeMap::new();
     for row in &evidence.recording.intervals {
         let Some(place) = idle_place(evidence, row) else { continue };
         let process = evidence.process(row.thread);
         let by = row.waker.filter(|by| *by != row.thread && evidence.process(*by) == process);
         if let Some(by) = by {
-            let threads = places.entry((process, place)).or_default();
-            let (jobs, makers) = threads.entry(row.thread).or_default();
-            *jobs += 1;
-            makers.insert(by);
+            let handed = places.entry((process, place)).or_default().entry(row.thread).or_default();
+            handed.jobs += 1;
+            handed.by.insert(by);
         }
     }
-    let pool = |((process, idle_place), threads): ((ProcessId, Text), BTreeMap<_, _>)| {
-        let of: BTreeSet<ThreadId> = threads
-            .iter()
-            .filter(|(_, (jobs, _)): &(&ThreadId, &(usize, BTreeSet<ThreadId>))| *jobs >= MIN_JOBS)
-            .map(|(thread, _)| *thread)
-            .collect();
-        // Who takes turns with its like is handed no job.
-        let from_outside = |thread: &ThreadId| {
-            threads.get(thread).is_some_and(|(_, makers)| makers.iter().any(|by| !of.contains(by)))
-        };
-        let is_pool = of.len() >= 2 && of.iter().all(from_outside);
-        is_pool.then_some(Pool { process, idle_place, threads: of })
-    };
-    places.into_iter().filter_map(pool).collect()
+    let places = places.into_iter();
+    places.filter_map(|((process, place), handed)| Pool::of(process, place, handed)).collect()
 }
 
 /// The function in which a thread waits to be handed something by another one; none for other waits.
@@ -167,6 +160,19 @@ fn common(a: &[Stretch], b: &[Stretch]) -> Vec<Stretch> {
 }
 
 impl Pool {
+    /// None where a place is no pool's: who takes turns with its like is handed no job.
+    fn of(
+        process: ProcessId,
+        idle_place: Text,
+        mut handed: BTreeMap<ThreadId, Handed>,
+    ) -> Option<Self> {
+        handed.retain(|_, handed| handed.jobs >= MIN_JOBS);
+        let threads: BTreeSet<ThreadId> = handed.keys().copied().collect();
+        let from_outside = |handed: &Handed| handed.by.iter().any(|by| !threads.contains(by));
+        let is_pool = threads.len() >= 2 && handed.values().all(from_outside);
+        is_pool.then_some(Self { process, idle_place, threads })
+    }
+
     fn rows<'a>(&self, evidence: &Evidence<'a>) -> impl Iterator<Item = &'a Interval> {
         let threads = self.threads.iter();
         threads.flat_map(|thread| &evidence.recording.intervals[evidence.lives.rows(*thread)])

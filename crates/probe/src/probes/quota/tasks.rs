@@ -27,7 +27,7 @@ impl Task for Chunks {
     const NAME: &'static str = "quota";
     type Output = Told;
 
-    fn run(self, here: &mut Here) -> std::result::Result<Told, Fault> {
+    fn run(self, here: &mut Here) -> Result<Told, Fault> {
         let (mut chunks, mut light) = (Histogram::default(), Histogram::default());
         for _ in 0..self.chunks {
             if here.stopped() {
@@ -66,7 +66,7 @@ impl Task for Threads {
     const NAME: &'static str = "quota-threads";
     type Output = ToldTogether;
 
-    fn run(self, _: &mut Here) -> std::result::Result<ToldTogether, Fault> {
+    fn run(self, _: &mut Here) -> Result<ToldTogether, Fault> {
         let threads = cpus().clamp(LEAST_THREADS, self.most.max(LEAST_THREADS));
         let one = || {
             let mut chunks = Histogram::default();
@@ -130,7 +130,7 @@ fn spin_until(then: u64) {
     }
 }
 
-fn together(threads: Vec<JoinHandle<Option<u64>>>) -> std::result::Result<Option<Got>, Fault> {
+fn together(threads: Vec<JoinHandle<Option<u64>>>) -> Result<Option<Got>, Fault> {
     let nice = rustix::process::getpriority_process(None).unwrap_or(0);
     let mut got = Some(Got { cpu_ns: 0, weight: threads.len() as f64 * 1.25_f64.powi(-nice) });
     for thread in threads {
@@ -144,7 +144,7 @@ impl Task for Contest {
     const NAME: &'static str = "quota-contest";
     type Output = Option<Got>;
 
-    fn run(self, _: &mut Here) -> std::result::Result<Option<Got>, Fault> {
+    fn run(self, _: &mut Here) -> Result<Option<Got>, Fault> {
         together(self.begin())
     }
 }
@@ -159,7 +159,7 @@ impl Task for Rivals {
     const NAME: &'static str = "quota-rivals";
     type Output = ();
 
-    fn run(self, here: &mut Here) -> std::result::Result<(), Fault> {
+    fn run(self, here: &mut Here) -> Result<(), Fault> {
         here.keep(Running(self.0.begin()));
         Ok(())
     }
@@ -173,7 +173,7 @@ impl Task for Rivalled {
     const NAME: &'static str = "quota-rivalled";
     type Output = Option<Got>;
 
-    fn run(self, here: &mut Here) -> std::result::Result<Option<Got>, Fault> {
+    fn run(self, here: &mut Here) -> Result<Option<Got>, Fault> {
         let threads = here.kept::<Running>().map(|running| std::mem::take(&mut running.0));
         together(threads.unwrap_or_default())
     }
