@@ -28,6 +28,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use culprit_model::Time;
 
+use crate::tracepoint::{Switched, Woken};
+
 /// A preemption that follows a wakeup's request within this time was asked for by it. Seen: 0.4 to
 /// 10 us, 20 us with an interrupt to another CPU. A request may also end without a switch (the
 /// scheduler chooses the same thread), and then the next switch is about as far as a tick.
@@ -39,31 +41,9 @@ const LAGS: usize = 32;
 /// `TRACE_FLAG_NEED_RESCHED` (include/linux/trace_events.h).
 const NEED_RESCHED: u32 = 4;
 
-/// A traced wakeup.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Woken {
-    /// The thread's number.
-    pub(crate) tid: i32,
-    /// The CPU on whose queue it is.
-    pub(crate) cpu: u32,
-    /// The tracepoint's flags.
-    pub(crate) flags: u32,
-}
-
-/// A traced switch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Switched {
-    /// Who left; 0 for the idle loop.
-    pub(crate) prev: i32,
-    /// Who came; 0 for the idle loop.
-    pub(crate) next: i32,
-    /// State letter of who left.
-    pub(crate) state: char,
-}
-
 /// One half of a switch that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Half {
+pub enum Half {
     /// This thread left, in this state.
     Out(i32, Time, char),
     /// This thread came.
@@ -74,24 +54,24 @@ pub(crate) enum Half {
 
 /// What must have happened on a CPU before what a record tells, although no record said so: the
 /// halves of its last traced switch, then who must have left since.
-pub(crate) type Before = [Option<Half>; 3];
+pub type Before = [Option<Half>; 3];
 
 /// What a switch record onto a CPU tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Came {
+pub struct Came {
     /// When.
-    pub(crate) at: Time,
+    pub at: Time,
     /// Whether the switch was traced.
-    pub(crate) traced: bool,
+    pub traced: bool,
     /// Whether a traced switch out of the idle loop brought it.
-    pub(crate) ended_idle: bool,
+    pub ended_idle: bool,
     /// What must have happened on that CPU before.
-    pub(crate) before: Before,
+    pub before: Before,
 }
 
 /// When a traced wakeup put its thread on a run queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Queued {
+pub enum Queued {
     /// When it was about to be woken, as has been told.
     AtWaking,
     /// Now, right after its waking on the same CPU.
@@ -102,7 +82,7 @@ pub(crate) enum Queued {
 
 /// Finds the instants of each CPU's switches.
 #[derive(Debug, Default)]
-pub(crate) struct Instants {
+pub struct Instants {
     cpus: BTreeMap<u32, Cpu>,
     /// From the wakeup that ends an idle time to the traced switch, of all threads.
     to_switch: Lags,
@@ -159,12 +139,12 @@ struct Request {
 
 impl Instants {
     /// A thread is about to be woken by what runs on `cpu`.
-    pub(crate) fn waking(&mut self, cpu: u32, tid: i32, time: Time) {
+    pub fn waking(&mut self, cpu: u32, tid: i32, time: Time) {
         self.cpu(cpu).waking = Some((tid, time));
     }
 
     /// A thread was put on a run queue by what runs on `cpu`.
-    pub(crate) fn wakeup(&mut self, cpu: u32, woken: Woken, time: Time) -> Queued {
+    pub fn wakeup(&mut self, cpu: u32, woken: Woken, time: Time) -> Queued {
         let waking = self.cpu(cpu).waking.take_if(|(tid, _)| *tid == woken.tid);
         if woken.cpu == cpu {
             let asked = woken.flags & NEED_RESCHED != 0;
@@ -177,7 +157,7 @@ impl Instants {
     }
 
     /// A switch was traced. Gives what must have happened on that CPU before.
-    pub(crate) fn switched(&mut self, cpu: u32, switch: Switched, time: Time) -> Before {
+    pub fn switched(&mut self, cpu: u32, switch: Switched, time: Time) -> Before {
         let cpu = self.cpu(cpu);
         let before = cpu.before(switch.prev, time);
         let prompt = |request: &Request| {
@@ -199,7 +179,7 @@ impl Instants {
 
     /// A switch record says that a thread left `cpu`: the instant, and the state where it was
     /// traced.
-    pub(crate) fn left(&mut self, cpu: u32, tid: i32, time: Time) -> (Time, Option<char>) {
+    pub fn left(&mut self, cpu: u32, tid: i32, time: Time) -> (Time, Option<char>) {
         let cpu = self.cpu(cpu);
         let traced = cpu.out.take_if(|(prev, ..)| *prev == tid);
         cpu.runs = cpu.runs.filter(|runs| *runs != tid);
@@ -213,7 +193,7 @@ impl Instants {
     }
 
     /// A switch record says that a thread came to `cpu`.
-    pub(crate) fn came(&mut self, cpu: u32, tid: i32, time: Time) -> Came {
+    pub fn came(&mut self, cpu: u32, tid: i32, time: Time) -> Came {
         let cpu = self.cpus.entry(cpu).or_default();
         let traced = cpu.come.take_if(|(next, _)| *next == tid);
         if let Some((_, instant)) = traced {
@@ -237,13 +217,13 @@ impl Instants {
     }
 
     /// The time of something that `tid` did on `cpu`: not after it left.
-    pub(crate) fn until_left(&self, cpu: u32, tid: i32, time: Time) -> Time {
+    pub fn until_left(&self, cpu: u32, tid: i32, time: Time) -> Time {
         let out = self.cpus.get(&cpu).and_then(|cpu| cpu.out);
         out.filter(|(prev, ..)| *prev == tid).map_or(time, |(_, instant, _)| time.min(instant))
     }
 
     /// When at the latest something was woken whose wakeup was not traced.
-    pub(crate) fn blind_until(&self, now: Time) -> Time {
+    pub fn blind_until(&self, now: Time) -> Time {
         let blind = || self.cpus.values().filter(|cpu| cpu.blind.is_some());
         if blind().any(|cpu| cpu.runs == Some(0)) {
             return now;
@@ -252,7 +232,7 @@ impl Instants {
     }
 
     /// The halves whose records never came, at the end.
-    pub(crate) fn rest(&mut self) -> Vec<(u32, Half)> {
+    pub fn rest(&mut self) -> Vec<(u32, Half)> {
         let all = self.cpus.iter_mut().map(|(at, cpu)| (*at, cpu.take_halves()));
         all.flat_map(|(at, halves)| halves.into_iter().flatten().map(move |half| (at, half)))
             .collect()
@@ -276,15 +256,6 @@ impl Cpu {
         let [out, come] = self.take_halves();
         let other = self.runs.filter(|runs| *runs > 0 && *runs != tid);
         [out, come, other.map(|other| Half::Gone(other, time))]
-    }
-}
-
-/// The letter of `prev_state`: one bit a state, and one above them for a thread that was preempted
-/// (include/trace/events/sched.h, `__trace_sched_switch_state`).
-pub(crate) fn letter(prev_state: u64) -> char {
-    match prev_state & 0xff {
-        0 => 'R',
-        bits => ['S', 'D', 'T', 't', 'X', 'Z', 'P', 'I'][bits.trailing_zeros() as usize],
     }
 }
 
@@ -475,11 +446,5 @@ mod tests {
         instants.wakeup(1, Woken { tid: B, cpu: 0, flags: 0 }, Time(15));
         instants.switched(0, switch(A, B, 'R'), Time(30));
         assert_eq!(instants.left(0, A, Time(31)).0, Time(20));
-    }
-
-    #[test]
-    fn the_kernels_state_bits_have_letters() {
-        let letters: String = [0, 0x100, 1, 2, 4, 8, 0x10, 0x20, 0x80].map(letter).iter().collect();
-        assert_eq!(letters, "RRSDTtXZI");
     }
 }
