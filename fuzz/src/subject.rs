@@ -1,5 +1,5 @@
-//! What is attacked: a reader of a foreign format, of a format of configuration, of a dialect, of
-//! sources of the analytics store, or of lists of robots.
+//! What is attacked: a reader of a foreign format, of the kernel's rings, of a format of configuration, of a
+//! dialect, of sources of the analytics store, or of lists of robots.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,6 +9,8 @@ use culprit_audit::SourceFormat;
 use culprit_audit::lists::parse_list;
 use culprit_config::{Profile, Raw, Redactor, Request, inspect, stock_profiles};
 use culprit_exchange::{Format, read_bytes};
+use culprit_kernel::attr::{read, sample};
+use culprit_kernel::{Layout, Order, Record, Sample, order};
 use culprit_model::Label as _;
 
 /// A reader.
@@ -16,6 +18,8 @@ use culprit_model::Label as _;
 pub(crate) enum Subject {
     /// Of a recording's format.
     Exchange(Format),
+    /// Of the kernel's records in a ring.
+    Ring,
     /// Of a format of configuration.
     Config(culprit_config::Format),
     /// Of a file that a profile gives a meaning.
@@ -44,6 +48,7 @@ impl Subject {
         let config = culprit_config::Format::ALL.iter().copied();
         exchange
             .map(Self::Exchange)
+            .chain([Self::Ring])
             .chain(config.map(Self::Config))
             .chain(DIALECTS.map(|(profile, file)| Self::Dialect(profile, file)))
             .chain(
@@ -69,6 +74,7 @@ impl Subject {
     pub(crate) fn word(&self) -> String {
         match self {
             Self::Exchange(format) => format.word().to_owned(),
+            Self::Ring => "kernel-ring".to_owned(),
             Self::Config(format) => format!("config-{}", format.word()),
             Self::Dialect(profile, _) => format!("dialect-{profile}"),
             Self::Audit(format) => format!("audit-{}", format.word()),
@@ -81,9 +87,11 @@ impl Subject {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         match self {
             Self::Exchange(_) => root.join("../crates/exchange/tests/fixtures").join(self.word()),
-            Self::Config(_) | Self::Dialect(..) | Self::Audit(_) | Self::RobotList(_) => {
-                root.join("seeds").join(self.word())
-            }
+            Self::Ring
+            | Self::Config(_)
+            | Self::Dialect(..)
+            | Self::Audit(_)
+            | Self::RobotList(_) => root.join("seeds").join(self.word()),
         }
     }
 
@@ -91,6 +99,7 @@ impl Subject {
     pub(crate) fn survives(&self, bytes: &[u8]) -> bool {
         match self {
             Self::Exchange(format) => imports(*format, bytes),
+            Self::Ring => catch_unwind(|| decodes(bytes)).unwrap_or(false),
             Self::Config(format) => reads(*format, bytes),
             Self::Dialect(profile, file) => inspects(profile, file, bytes).unwrap_or(false),
             Self::Audit(format) => counts(*format, bytes),
@@ -117,6 +126,45 @@ fn imports(format: Format, bytes: &[u8]) -> bool {
             stack.parent.is_none_or(|parent| parent.index() < at)
                 && stack.frame.index() < recording.frames.len()
         })
+}
+
+/// The records of a ring lie one behind the other, and what is read of each lies in it.
+fn decodes(bytes: &[u8]) -> bool {
+    let (words, _) = bytes.as_chunks();
+    let words: Vec<u64> = words.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+    let common = sample::TID | sample::TIME;
+    let wide = common | sample::IDENTIFIER | sample::ADDR | sample::PERIOD | sample::CALLCHAIN;
+    let dumped = common | sample::CALLCHAIN | sample::REGS_USER | sample::STACK_USER;
+    let mut registers = Layout::new(dumped | sample::RAW, true);
+    registers.user_registers = 0xff_ffff;
+    let mut counted = Layout::new(u64::MAX, true);
+    counted.read_format = read::GROUP | read::ID | read::LOST;
+    [Layout::new(common, true), Layout::new(wide, true), registers, counted].iter().all(|layout| {
+        let mut end = 0;
+        order::places(&words, *layout).flatten().all(|place| {
+            let follows = place.start == end;
+            end = place.start + place.length;
+            let record = place.of(&words).and_then(order::split);
+            follows && record.is_some_and(|(header, body)| fits(header, body, layout))
+        })
+    })
+}
+
+/// Whether what is read of a record is no longer than the record.
+fn fits(header: culprit_kernel::Header, body: &[u8], layout: &Layout) -> bool {
+    if !header.is_sample() {
+        return match Record::read(header, body, Order::NATIVE, layout) {
+            Ok((Record::Map(map), _)) => map.path.len() <= body.len(),
+            Ok((Record::Comm { name, .. }, _)) => name.len() <= body.len(),
+            _ => true,
+        };
+    }
+    let Ok(sample) = Sample::read(layout, body, Order::NATIVE) else { return true };
+    let lists = [sample.chain, sample.registers].into_iter().flatten();
+    let listed: usize = lists.map(|list| list.iter().len() * 8).sum();
+    let counted = sample.counted.map_or(0, |counted| counted.values().count() * 8);
+    let copied = [sample.raw, sample.stack].into_iter().flatten().map(<[u8]>::len);
+    listed + counted + copied.sum::<usize>() <= body.len()
 }
 
 fn reads(format: culprit_config::Format, bytes: &[u8]) -> bool {

@@ -19,6 +19,7 @@ pub(crate) struct Date {
 }
 
 /// Days from 1970-01-01 to a date; the month counts from 1 to 12.
+#[inline]
 pub(crate) fn days(date: Date) -> i64 {
     let year = if date.month <= 2 { date.year - 1 } else { date.year };
     let era = year.div_euclid(400);
@@ -29,9 +30,17 @@ pub(crate) fn days(date: Date) -> i64 {
 }
 
 /// Days from 1970-01-01 to a date; none when the calendar has no such date, such as 2026-02-31.
+#[inline]
 pub(crate) fn checked_days(wanted: Date) -> Option<i64> {
-    let found = (1..=12).contains(&wanted.month).then(|| days(wanted))?;
-    (date(found) == wanted).then_some(found)
+    let Date { year, month, day } = wanted;
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        2 => 28 + i64::from(is_leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    if (1..=last).contains(&day) { Some(days(wanted)) } else { None }
 }
 
 /// The date of a day.

@@ -2,17 +2,38 @@
 
 use crate::time::{DAY_MS, Date, checked_days};
 
-/// What a byte is as a hexadecimal digit; all bits for one that is none.
-const DIGITS: [u8; 256] = {
-    let mut digits = [0xff; 256];
-    let mut value = 0;
-    while value < 16 {
-        digits[b"0123456789abcdef"[value as usize] as usize] = value;
-        digits[b"0123456789ABCDEF"[value as usize] as usize] = value;
-        value += 1;
-    }
-    digits
-};
+/// The same byte eight times.
+const fn each(byte: u8) -> u64 {
+    u64::from_ne_bytes([byte; 8])
+}
+
+const HIGH_BITS: u64 = each(0x80);
+/// What added to a byte below 128 sets its high bit when it is larger than 9, 0 and 6.
+const ABOVE_9: u64 = each(0x80 - 10);
+const ABOVE_0: u64 = each(0x80 - 1);
+const ABOVE_6: u64 = each(0x80 - 7);
+
+/// Eight hexadecimal digits as a number, and whether they are some: a high bit is left where one is
+/// none. All at once; no sum of two bytes here goes beyond a byte.
+#[inline]
+fn hexadecimal(text: &[u8; 8]) -> (u64, u64) {
+    const ZEROS: u64 = each(b'0');
+    const SMALL: u64 = each(0x20);
+    const BEFORE_A: u64 = each(b'a' - 1);
+    let text = u64::from_le_bytes(*text);
+    let low = text & !HIGH_BITS;
+    // 0 to 9 for a digit, 1 to 6 for a letter in any case.
+    let (digit, letter) = (low ^ ZEROS, (low | SMALL) ^ BEFORE_A);
+    let is_digit = !(digit + ABOVE_9);
+    let is_letter = (letter + ABOVE_0) & !(letter + ABOVE_6);
+    let wrong = (text | !(is_digit | is_letter)) & HIGH_BITS;
+    let value = (low & 0x0f0f_0f0f_0f0f_0f0f) + (low >> 6 & 0x0101_0101_0101_0101) * 9;
+    // The first letter is the highest digit. Then neighbours join: bytes, pairs, quadruples.
+    let value = value.swap_bytes();
+    let value = (value | value >> 4) & 0x00ff_00ff_00ff_00ff;
+    let value = (value | value >> 8) & 0x0000_ffff_0000_ffff;
+    ((value | value >> 16) & 0xffff_ffff, wrong)
+}
 
 /// A GUID, with or without dashes and braces, in any case.
 pub(crate) fn guid(text: &[u8]) -> Option<[u64; 2]> {
@@ -20,42 +41,103 @@ pub(crate) fn guid(text: &[u8]) -> Option<[u64; 2]> {
         [b'{', inner @ .., b'}'] | [b'(', inner @ .., b')'] => inner,
         all => all,
     };
-    let parts: [&[u8]; 5] = match text.len() {
-        32 => [&text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]],
-        36 if [8, 13, 18, 23].iter().all(|at| text[*at] == b'-') => {
-            [&text[..8], &text[9..13], &text[14..18], &text[19..23], &text[24..]]
+    let mut digits = [0; 32];
+    if let Some(text) = text.first_chunk::<36>().filter(|_| text.len() == 36) {
+        let [a, b, c, d] = [text[8], text[13], text[18], text[23]];
+        if (a ^ b'-') | (b ^ b'-') | (c ^ b'-') | (d ^ b'-') != 0 {
+            return None;
         }
-        _ => return None,
-    };
-    let (mut halves, mut seen) = ([0_u64; 2], 0);
-    for (part, half) in parts.iter().zip([0, 0, 0, 1, 1]) {
-        for byte in *part {
-            let digit = DIGITS[usize::from(*byte)];
-            // One that is no digit is noticed at the end: there hardly is one.
-            seen |= digit;
-            halves[half] = halves[half] << 4 | u64::from(digit & 15);
-        }
+        digits[..8].copy_from_slice(&text[..8]);
+        digits[8..12].copy_from_slice(&text[9..13]);
+        digits[12..16].copy_from_slice(&text[14..18]);
+        digits[16..20].copy_from_slice(&text[19..23]);
+        digits[20..].copy_from_slice(&text[24..]);
+    } else {
+        digits = *text.first_chunk().filter(|_| text.len() == 32)?;
     }
-    (seen < 16).then_some(halves)
+    let [a, b, c, d] = digits.as_chunks().0 else { return None };
+    let (a, b, c, d) = (hexadecimal(a), hexadecimal(b), hexadecimal(c), hexadecimal(d));
+    (a.1 | b.1 | c.1 | d.1 == 0).then_some([a.0 << 32 | b.0, c.0 << 32 | d.0])
 }
 
 /// The digits of a number in a fixed place.
 #[inline]
 fn number(text: &[u8], from: usize, to: usize) -> Option<i64> {
-    text.get(from..to)?.iter().try_fold(0, |number, byte| {
-        byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0'))
-    })
+    let mut number = 0;
+    for byte in text.get(from..to)? {
+        if !byte.is_ascii_digit() {
+            return None;
+        }
+        number = number * 10 + i64::from(byte - b'0');
+    }
+    Some(number)
+}
+
+/// A form of eight bytes, where a zero stands for any digit.
+struct Form {
+    bytes: u64,
+    /// What added to the difference of a byte sets its high bit when it is no digit, or another byte.
+    above: u64,
+}
+
+impl Form {
+    const fn new(bytes: [u8; 8]) -> Self {
+        let (mut above, mut at) = ([0x80 - 1; 8], 0);
+        while at < 8 {
+            if bytes[at] == b'0' {
+                above[at] = 0x80 - 10;
+            }
+            at += 1;
+        }
+        Self { bytes: u64::from_le_bytes(bytes), above: u64::from_le_bytes(above) }
+    }
+
+    /// The numbers of two digits in a text of this form: byte by byte, with the digit behind it.
+    #[inline]
+    fn pairs(&self, text: &[u8; 8]) -> Option<[u8; 8]> {
+        let digits = u64::from_le_bytes(*text) ^ self.bytes;
+        let wrong = (digits | ((digits & !HIGH_BITS) + self.above)) & HIGH_BITS;
+        if wrong == 0 { Some((digits * 10 + (digits >> 8)).to_le_bytes()) } else { None }
+    }
+}
+
+/// The day and the time of day that a text begins with, `2026-11-28T23:12:14`, in the form that most
+/// sources write; none for other forms and impossible times. Milliseconds since 1970.
+#[inline]
+fn usual_time(text: &[u8]) -> Option<i64> {
+    const DATE: Form = Form::new(*b"0000-00-");
+    const CLOCK: Form = Form::new(*b"00T00:00");
+    let (date, rest) = text.split_first_chunk::<8>()?;
+    let (clock, rest) = rest.split_first_chunk::<8>()?;
+    let [high, _, low, _, _, month, _, _] = DATE.pairs(date)?;
+    let [day, _, _, hour, _, _, minute, _] = CLOCK.pairs(clock)?;
+    let [b':', tens @ b'0'..=b'5', ones @ b'0'..=b'9', ..] = rest else { return None };
+    let second = i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
+    let (hour, minute) = (i64::from(hour), i64::from(minute));
+    if hour > 23 || minute > 59 {
+        return None;
+    }
+    let year = i64::from(high) * 100 + i64::from(low);
+    let days = checked_days(Date { year, month: i64::from(month), day: i64::from(day) })?;
+    Some(days * DAY_MS + ((hour * 60 + minute) * 60 + second) * 1000)
 }
 
 /// A point in time: `2026-11-28T23:12:14.534+01:00`, with a blank for the `T`, any number of
 /// decimals, `Z`, an offset or nothing, which is UTC. Milliseconds since 1970 UTC, and whether the
 /// text names its offset. None when it is no such text or no such day.
 pub(crate) fn time(text: &[u8]) -> Option<(i64, bool)> {
+    match usual_time(text) {
+        Some(ms) => time_with(ms, text),
+        None => any_time(text),
+    }
+}
+
+fn any_time(text: &[u8]) -> Option<(i64, bool)> {
     let [year, month, day] = [number(text, 0, 4)?, number(text, 5, 7)?, number(text, 8, 10)?];
     if text.get(4) != Some(&b'-') || text.get(7) != Some(&b'-') {
         return None;
     }
-    let mut ms = checked_days(Date { year, month, day })? * DAY_MS;
+    let ms = checked_days(Date { year, month, day })? * DAY_MS;
     if text.len() == 10 {
         return Some((ms, false));
     }
@@ -68,7 +150,11 @@ pub(crate) fn time(text: &[u8]) -> Option<(i64, bool)> {
     if !separated || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    ms += ((hour * 60 + minute) * 60 + second) * 1000;
+    time_with(ms + ((hour * 60 + minute) * 60 + second) * 1000, text)
+}
+
+/// A point in time whose seconds are known, with the decimals and the offset behind them.
+fn time_with(mut ms: i64, text: &[u8]) -> Option<(i64, bool)> {
     let mut at = 19;
     if text.get(at) == Some(&b'.') {
         let decimals = text.get(at + 1..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -139,14 +225,77 @@ pub(crate) fn whole(text: &[u8]) -> Option<i64> {
 
 /// A number of degrees in millionths.
 pub(crate) fn degrees_e6(text: &[u8]) -> Option<i64> {
+    if let Some(millionths) = short_decimal_e6(text) {
+        return (millionths.abs() <= 180_000_000).then_some(millionths);
+    }
     let degrees: f64 = std::str::from_utf8(text).ok()?.trim().parse().ok()?;
     #[expect(clippy::cast_possible_truncation, reason = "between -180 and 180 millions")]
     (degrees.abs() <= 180.0).then(|| (degrees * 1e6).round() as i64)
 }
 
+/// Millionths of a number with up to three digits before a point and one to six behind it, as most
+/// sources write degrees; none for other texts.
+fn short_decimal_e6(text: &[u8]) -> Option<i64> {
+    let (negative, text) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    let point = text.iter().take(4).position(|byte| *byte == b'.').filter(|at| *at > 0)?;
+    let decimals = text.len() - point - 1;
+    let scale = *[100_000, 10_000, 1000, 100, 10, 1].get(decimals.checked_sub(1)?)?;
+    let whole = number(text, 0, point)?;
+    let millionths = whole * 1_000_000 + number(text, point + 1, text.len())? * scale;
+    Some(if negative { -millionths } else { millionths })
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// A text that may be damaged: some letters are replaced.
+    fn damaged(text: &str, at: usize, by: u8) -> Vec<u8> {
+        let mut bytes = text.as_bytes().to_vec();
+        if let Some(byte) = bytes.get_mut(at) {
+            *byte = by;
+        }
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn a_guid_is_its_digits(high in any::<u64>(), low in any::<u64>(), at in 0_usize..80, by in any::<u8>()) {
+            let text = format!("{high:016X}{low:016x}");
+            let damaged = damaged(&text, at, by);
+            let digit = |byte: &u8| char::from(*byte).to_digit(16).map(u64::from);
+            let digits: Option<Vec<u64>> = damaged.iter().map(digit).collect();
+            let halves = digits.map(|digits| {
+                let half = |part: &[u64]| part.iter().fold(0, |sum, digit| sum << 4 | digit);
+                [half(&digits[..16]), half(&digits[16..])]
+            });
+            prop_assert_eq!(guid(&damaged), halves);
+        }
+
+        #[test]
+        fn usual_times_are_read_as_all_others(
+            ms in 0_i64..4_102_444_800_000, at in 0_usize..60, by in any::<u8>(), end in "Z|z|\\+01:00| |",
+        ) {
+            let mut text = Vec::new();
+            crate::time::put_xdb(&mut text, ms);
+            let text = format!("{}{end}", String::from_utf8_lossy(&text).trim_end_matches('Z'));
+            prop_assert_eq!(any_time(text.as_bytes()), time(text.as_bytes()));
+            let damaged = damaged(&text, at, by);
+            prop_assert_eq!(time(&damaged), any_time(&damaged), "{}", String::from_utf8_lossy(&damaged));
+        }
+
+        #[test]
+        fn short_decimals_are_read_as_numbers(text in "-?[0-9]{1,3}\\.[0-9]{1,6}") {
+            let degrees: f64 = text.parse().unwrap();
+            let wanted = (degrees.abs() <= 180.0).then_some((degrees * 1e6).round() as i64);
+            prop_assert_eq!(degrees_e6(text.as_bytes()), wanted);
+        }
+    }
 
     #[test]
     fn guids_are_read_in_all_their_forms() {

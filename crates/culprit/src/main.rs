@@ -1,8 +1,7 @@
 //! The `culprit` program: arguments to a plan, the plan to effects, effects to output.
 //!
 //! `args` holds what can be typed, `commands` one file a subcommand, `output` the door to the terminal. What
-//! recordings look like is in `culprit_report`; `text`, `json` and `html` have the rest. Only this crate prints,
-//! exits, and reads the environment.
+//! anything looks like is in `culprit_report`. Only this crate prints, exits, and reads the environment.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -15,16 +14,15 @@ mod doctor;
 mod failure;
 mod files;
 mod fleet;
-mod html;
 mod image;
 mod interrupt;
-mod json;
 mod load;
 mod output;
 mod places;
 mod pool;
 mod presets;
 mod prove;
+mod recording_page;
 #[cfg(test)]
 mod replay;
 mod running;
@@ -35,7 +33,6 @@ mod settings;
 #[path = "../../report/src/testing.rs"]
 #[expect(dead_code, reason = "most of the recordings are drawn for the tests of `report`")]
 mod testing;
-mod text;
 mod why;
 mod workbench;
 

@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use culprit_engine::names::{PatternId, PatternSet, plain, source_name};
-use culprit_model::{Nanos, StackId};
+use culprit_engine::wakers::is_descendant;
+use culprit_model::{Interval, Nanos, StackId};
 use toml::de::{DeTable, DeValue};
 
 use crate::evidence::{Evidence, SegmentId};
@@ -16,6 +17,9 @@ use crate::evidence::{Evidence, SegmentId};
 /// Share of a finding's time that must pass below a caller's functions: with less, something else is as
 /// much the reason.
 const MIN_SHARE: f64 = 0.5;
+
+/// The findings whose time passes in children of who asks for it.
+const OF_CHILDREN: [&str; 3] = ["spawn-storm", "wait-on-child", "repeated-work"];
 
 /// A known caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,12 +122,19 @@ impl Callers {
             return None;
         }
         let mut times = vec![Nanos::ZERO; callers().len()];
+        // What processes cost, their parent asks for.
+        let of_children = OF_CHILDREN.contains(&finding);
         for id in held {
             let segment = evidence.chain.segment(*id);
             let own = evidence.of_segment(segment);
             let process = evidence.process(own.thread);
+            let asks = |wait: &&Interval| {
+                let waiter = evidence.process(wait.thread);
+                waiter == process
+                    || (of_children && is_descendant(evidence.recording, process, waiter))
+            };
             let waits = evidence.chain.links(segment).map(|link| evidence.interval(link.wait));
-            let waits = waits.filter(|wait| evidence.process(wait.thread) == process);
+            let waits = waits.filter(asks);
             let of = |stack: Option<StackId>| stack.map_or(0, |stack| stacks[stack.index()]);
             let set = waits.fold(of(own.stack), |set, wait| set | of(wait.stack));
             let inside = times.iter_mut().enumerate().filter(|(at, _)| set >> at & 1 == 1);
@@ -149,7 +160,11 @@ fn of_stacks(evidence: &Evidence<'_>) -> Vec<CallerSet> {
         let module = frame.module.map_or(0, |module| of_modules[module.index()]);
         let kernel = frame.module.is_some_and(|module| recording.module(module).is_kernel());
         let name = if kernel { source_name(&frame.function) } else { plain(&frame.function) };
-        module | set_of(&TABLE.functions, name)
+        let python = frame.file.as_deref().filter(|file| file.ends_with(".py"));
+        // As Python itself writes them for perf.
+        let python = python.map(|file| format!("py::{}:{file}", frame.function));
+        let python = python.map_or(0, |name| set_of(&TABLE.functions, &name));
+        module | python | set_of(&TABLE.functions, name)
     };
     let frames: Vec<_> = recording.frames.iter().map(of_frame).collect();
     let mut stacks: Vec<CallerSet> = Vec::with_capacity(recording.stacks.len());

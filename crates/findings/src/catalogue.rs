@@ -29,6 +29,7 @@ rules! {
     answer_after_timer::AnswerAfterTimer,
     no_answer_in_time::NoAnswerInTime,
     blocked_event_loop::BlockedEventLoop,
+    blocked_thread_pool::BlockedThreadPool,
     delayed_ack::DelayedAck,
     syn_retransmission::SynRetransmission,
     pipe_backpressure::PipeBackpressure,

@@ -332,11 +332,47 @@ fn statement(
     let (here, there) = (&candidate.first()?.place, &baseline.first()?.place);
     let (usual_here, usual_there) = (median_wall(candidate), median_wall(baseline));
     let times = format!("{usual_here} against {usual_there}");
+    let (doc, title, share) = said(verdict, ratio, (here, there), &times)?;
+    let mut evidence = of_ratio(ratio);
+    evidence.push(time(format!("a run in {there} (median)"), usual_there));
+    evidence.push(time(format!("a run in {here} (median)"), usual_here));
+    if verdict == Verdict::Slower {
+        evidence.push(fact("share of the extra time that findings explain", explained, "share"));
+    }
+    let more = ratio.more_rounds.filter(|_| verdict == Verdict::Unclear);
+    let fix = match more {
+        None => String::new(),
+        Some(n) if n <= MOST_MORE_ROUNDS => format!("Measure about {n} more rounds."),
+        Some(_) => "Do not add rounds: noise would hide the difference anyway.".to_owned(),
+    };
+    Some(Finding {
+        id: doc.id,
+        title,
+        severity: severity_of(share),
+        confidence: ratio.interval.coverage,
+        cost: Nanos::ZERO,
+        share: 0.0,
+        at: Vec::new(),
+        evidence,
+        why: doc.why.to_owned(),
+        fix: actions(doc.fix, &fix),
+        check: doc.check.to_owned(),
+    })
+}
+
+/// The rule, the title and the severity's share of a verdict; none where the place is faster. `times` are those
+/// of both places.
+fn said(
+    verdict: Verdict,
+    ratio: &Ratio,
+    (here, there): (&str, &str),
+    times: &str,
+) -> Option<(&'static RuleDoc, String, f64)> {
     let range = format!(
         "{:.2} to {:.2} over {} rounds",
         ratio.interval.low, ratio.interval.high, ratio.rounds
     );
-    let (doc, title, share): (&RuleDoc, String, f64) = match verdict {
+    Some(match verdict {
         Verdict::Slower => (
             &slower_in_place::DOC,
             format!("{here} takes {:.2} times as long as {there} ({range}): {times}", ratio.value),
@@ -364,31 +400,6 @@ fn statement(
             (&unclear::DOC, title, 0.0)
         }
         Verdict::Faster => return None,
-    };
-    let mut evidence = of_ratio(ratio);
-    evidence.push(time(format!("a run in {there} (median)"), usual_there));
-    evidence.push(time(format!("a run in {here} (median)"), usual_here));
-    if verdict == Verdict::Slower {
-        evidence.push(fact("share of the extra time that findings explain", explained, "share"));
-    }
-    let more = ratio.more_rounds.filter(|_| verdict == Verdict::Unclear);
-    let fix = match more {
-        None => String::new(),
-        Some(n) if n <= MOST_MORE_ROUNDS => format!("Measure about {n} more rounds."),
-        Some(_) => "Do not add rounds: noise would hide the difference anyway.".to_owned(),
-    };
-    Some(Finding {
-        id: doc.id,
-        title,
-        severity: severity_of(share),
-        confidence: ratio.interval.coverage,
-        cost: Nanos::ZERO,
-        share: 0.0,
-        at: Vec::new(),
-        evidence,
-        why: doc.why.to_owned(),
-        fix: actions(doc.fix, &fix),
-        check: doc.check.to_owned(),
     })
 }
 

@@ -242,14 +242,11 @@ impl<T: Cell + Default + Clone + 'static> Cell for Option<T> {
     const UNIT: &'static str = T::UNIT;
 
     fn gather<'a>(cells: impl Iterator<Item = &'a Self>) -> ColumnData {
-        let mut valid = Vec::with_capacity(cells.size_hint().0);
-        let values: Vec<T> = cells
-            .map(|cell| {
-                valid.push(cell.is_some());
-                cell.clone().unwrap_or_default()
-            })
-            .collect();
-        let column = T::gather(values.iter());
+        let (mut valid, none) = (Vec::with_capacity(cells.size_hint().0), T::default());
+        let column = T::gather(cells.map(|cell| {
+            valid.push(cell.is_some());
+            cell.as_ref().unwrap_or(&none)
+        }));
         ColumnData { values: column.values, valid: Some(valid) }
     }
 

@@ -15,7 +15,7 @@ use crate::table::{Unzstd, decode};
 /// [`Error::Encode`] for 2^32 rows or more.
 #[cfg(not(target_family = "wasm"))]
 pub fn rows_to_parquet<R: Row>(rows: &[R]) -> Result<Vec<u8>, Error> {
-    encode(&R::TABLE, R::columns(rows), Form::Part)
+    encode(&R::TABLE, &R::columns(rows), Form::Part)
 }
 
 /// Rows as a larger Parquet file that takes less time to write, for what is read once and removed.
@@ -24,7 +24,7 @@ pub fn rows_to_parquet<R: Row>(rows: &[R]) -> Result<Vec<u8>, Error> {
 /// As [`rows_to_parquet`].
 #[cfg(not(target_family = "wasm"))]
 pub fn rows_to_passing_parquet<R: Row>(rows: &[R]) -> Result<Vec<u8>, Error> {
-    encode(&R::TABLE, R::columns(rows), Form::Passing)
+    encode(&R::TABLE, &R::columns(rows), Form::Passing)
 }
 
 /// The columns of a table, in the declared order, from a Parquet file that [`rows_to_parquet`] has

@@ -176,7 +176,7 @@ impl<'a, W: Write> Archive<'a, W> {
     }
 
     fn table<R: Row>(&mut self, rows: &[R]) -> Result<(), Error> {
-        let bytes = encode(&R::TABLE, R::columns(rows), self.form)?;
+        let bytes = encode(&R::TABLE, &R::columns(rows), self.form)?;
         self.entry(&table_entry(R::TABLE.name), &bytes)
     }
 

@@ -11,12 +11,15 @@
 //!           views   rows and texts of trees, functions, wakers, phases, activities, differences
 //!           text    reports and findings      json    the documents      svg, html   pictures and pages
 //!
+//! config    configurations: what `culprit config` prints, what a recording has kept (a feature)
 //! probe     answers of probes (a feature)
 //! experiment  results of `bench cmd`, `verify`, `why` and the casebook (a feature)
 //! saved     kept results of measurements against each other
 //! layout    tables, bars, colours, lines of a width
 //! ```
 
+#[cfg(feature = "config")]
+pub mod config;
 mod digest;
 mod error;
 #[cfg(feature = "experiment")]

@@ -324,17 +324,17 @@ fn choose_contacts(
         if !wanted || (rules.skip_labelled && labelled.contacts.contains(&id)) {
             continue;
         }
-        if without {
-            let reasons = [(Guard::KnownContact, contact.known), (Guard::Retention, contact.young)];
-            let spare = &rules.selection.spare;
-            if let Some((guard, _)) =
-                reasons.iter().find(|(guard, fires)| *fires && spare.contains(guard))
-            {
-                *found.spared.entry(guard.to_string()).or_default() += 1;
-                continue;
-            }
-            found.facts.young += u64::from(contact.young);
+        let reasons = [(Guard::KnownContact, contact.known), (Guard::Retention, contact.young)];
+        let spare = &rules.selection.spare;
+        if let Some((guard, _)) =
+            reasons.iter().find(|(guard, fires)| *fires && spare.contains(guard))
+        {
+            *found.spared.entry(guard.to_string()).or_default() += 1;
+            // It stays, without the interactions that leave.
+            found.partial.extend((contact.chosen > 0).then_some(key));
+            continue;
         }
+        found.facts.young += u64::from(contact.young);
         if contact.known {
             found.facts.known_contacts += 1;
             found.known.insert(id);
@@ -415,5 +415,53 @@ impl Selected {
         let keys = self.interactions.iter().chain(&self.contacts);
         let bytes = keys.filter_map(|key| self.facets.get(&(key.kind, key.id)));
         self.counts.facet_bytes = bytes.map(|(_, bytes)| bytes).sum();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(spare: &[Guard]) -> Selected {
+        let contact = |young, visits, chosen| ContactFacts {
+            guid: [0; 2],
+            shard: 0,
+            last_modified: None,
+            known: false,
+            recorded: true,
+            young,
+            visits,
+            chosen,
+        };
+        let contacts = [
+            (1, contact(true, 0, 0)),
+            (2, contact(true, 2, 2)),
+            (3, contact(false, 2, 2)),
+            (4, contact(true, 2, 1)),
+        ];
+        let spare = spare.iter().copied().collect();
+        let rules = Rules {
+            selection: &Selection { without_interactions: true, spare, ..Selection::default() },
+            young_after: 0,
+            retention_days: 90,
+            skip_labelled: true,
+            other: &OtherRows::default(),
+        };
+        let mut found = Selected::default();
+        let labelled = Labelled::default();
+        choose_contacts(&contacts.into_iter().collect(), &labelled, &rules, &mut found);
+        found
+    }
+
+    /// Also of contacts that leave with their interactions: those may be older than the contact's row.
+    #[test]
+    fn young_contacts_that_leave_are_counted_or_spared() {
+        let keys = |all: &[PlanKey]| all.iter().map(|key| key.id).collect::<Vec<_>>();
+        let all = chosen(&[]);
+        assert_eq!((keys(&all.contacts), keys(&all.partial)), (vec![1, 2, 3], vec![4]));
+        assert_eq!(all.facts.young, 2);
+        let spared = chosen(&[Guard::Retention]);
+        assert_eq!((keys(&spared.contacts), keys(&spared.partial)), (vec![3], vec![2, 4]));
+        assert_eq!((spared.facts.young, spared.spared["retention"]), (0, 2));
     }
 }

@@ -4,14 +4,14 @@
 //! source and turns the numbers into keys of the store. So the same sources give the same keys, on
 //! any number of cores.
 
-use std::hash::BuildHasher as _;
+use std::hash::{BuildHasher as _, Hash};
 use std::ops::Range;
 
 use culprit_model::Label as _;
 use hashbrown::HashTable;
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxBuildHasher;
 
-use crate::json::Paths;
+use crate::json::{Paths, Role};
 use crate::schema::{Initiator, JsonState, OwnerKind, ParseState, TermKind};
 
 /// A GUID, or 128 bits of a hash.
@@ -31,11 +31,17 @@ impl Words {
     /// The number of a text.
     #[inline]
     pub(crate) fn number(&mut self, text: &str) -> u32 {
-        if self.words.get(self.last as usize).is_some_and(|last| **last == *text) {
+        self.number_of(text.as_bytes())
+    }
+
+    /// The number of a text in UTF-8; what is none is replaced.
+    #[inline]
+    pub(crate) fn number_of(&mut self, text: &[u8]) -> u32 {
+        if self.words.get(self.last as usize).is_some_and(|last| last.as_bytes() == text) {
             return self.last;
         }
         let (hash, words) = (FxBuildHasher.hash_one(text), &self.words);
-        let found = self.map.find(hash, |number| *words[*number as usize] == *text);
+        let found = self.map.find(hash, |number| words[*number as usize].as_bytes() == text);
         self.last = match found {
             Some(number) => *number,
             None => self.add(hash, text),
@@ -43,11 +49,15 @@ impl Words {
         self.last
     }
 
-    fn add(&mut self, hash: u64, text: &str) -> u32 {
+    fn add(&mut self, hash: u64, text: &[u8]) -> u32 {
+        let text = match std::str::from_utf8(text) {
+            Ok(text) => text,
+            Err(_) => return self.number(&String::from_utf8_lossy(text)),
+        };
         let number = u32::try_from(self.words.len()).unwrap_or(u32::MAX);
         self.words.push(text.into());
         let words = &self.words;
-        let again = |number: &u32| FxBuildHasher.hash_one(&*words[*number as usize]);
+        let again = |number: &u32| FxBuildHasher.hash_one(words[*number as usize].as_bytes());
         self.map.insert_unique(hash, number, again);
         number
     }
@@ -55,23 +65,60 @@ impl Words {
 
 /// What is known of a place.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct PlaceFacts {
-    pub(crate) country: Option<Box<str>>,
-    pub(crate) region: Option<Box<str>>,
-    pub(crate) city: Option<Box<str>>,
-    pub(crate) postal: Option<Box<str>>,
+pub(crate) struct PlaceFacts<T = Box<str>> {
+    pub(crate) country: Option<T>,
+    pub(crate) region: Option<T>,
+    pub(crate) city: Option<T>,
+    pub(crate) postal: Option<T>,
     pub(crate) latitude_e6: Option<i64>,
     pub(crate) longitude_e6: Option<i64>,
     pub(crate) asn: Option<u32>,
-    pub(crate) organisation: Option<Box<str>>,
-    pub(crate) time_zone: Option<Box<str>>,
+    pub(crate) organisation: Option<T>,
+    pub(crate) time_zone: Option<T>,
     pub(crate) from_geoip: bool,
 }
 
-impl PlaceFacts {
+impl<T: AsRef<str>> PlaceFacts<T> {
     /// True when nothing is known.
     pub(crate) fn is_empty(&self) -> bool {
-        *self == Self { from_geoip: self.from_geoip, ..Self::default() }
+        self.numbers() == (None, None, None) && self.texts() == [None; 6]
+    }
+
+    fn texts(&self) -> [Option<&str>; 6] {
+        fn some<T: AsRef<str>>(text: &Option<T>) -> Option<&str> {
+            text.as_ref().map(AsRef::as_ref)
+        }
+        let Self { country, region, city, postal, organisation, time_zone, .. } = self;
+        let (country, region, city) = (some(country), some(region), some(city));
+        [country, region, city, some(postal), some(organisation), some(time_zone)]
+    }
+
+    fn numbers(&self) -> (Option<i64>, Option<i64>, Option<u32>) {
+        (self.latitude_e6, self.longitude_e6, self.asn)
+    }
+
+    fn is_same<U: AsRef<str>>(&self, other: &PlaceFacts<U>) -> bool {
+        self.texts() == other.texts()
+            && self.numbers() == other.numbers()
+            && self.from_geoip == other.from_geoip
+    }
+
+    fn owned(&self) -> PlaceFacts {
+        let [country, region, city, postal, organisation, time_zone] =
+            self.texts().map(|text| text.map(Box::from));
+        let Self { latitude_e6, longitude_e6, asn, from_geoip, .. } = *self;
+        PlaceFacts {
+            country,
+            region,
+            city,
+            postal,
+            latitude_e6,
+            longitude_e6,
+            asn,
+            organisation,
+            time_zone,
+            from_geoip,
+        }
     }
 }
 
@@ -249,7 +296,8 @@ pub(crate) struct Batch {
     pub(crate) paths: Words,
     pub(crate) addresses: Words,
     pub(crate) terms: [Words; TermKind::ALL.len()],
-    places: FxHashMap<PlaceFacts, u32>,
+    /// Numbers of the places, found by the places' hashes.
+    places: HashTable<u32>,
     pub(crate) place_facts: Vec<PlaceFacts>,
     /// The trees of JSON paths by facet name (a term of this batch).
     pub(crate) trees: Vec<(u32, Paths)>,
@@ -264,29 +312,39 @@ impl Batch {
     /// The number of a term.
     #[inline]
     pub(crate) fn term(&mut self, kind: TermKind, text: &str) -> u32 {
-        self.terms[usize::from(kind.code())].number(text)
+        self.term_of(kind, text.as_bytes())
+    }
+
+    /// The number of a term in UTF-8.
+    #[inline]
+    pub(crate) fn term_of(&mut self, kind: TermKind, text: &[u8]) -> u32 {
+        self.terms[usize::from(kind.code())].number_of(text)
     }
 
     /// The number of a place; none when nothing is known of it.
-    pub(crate) fn place(&mut self, facts: PlaceFacts) -> Option<u32> {
+    pub(crate) fn place<T: AsRef<str> + Hash>(&mut self, facts: &PlaceFacts<T>) -> Option<u32> {
         if facts.is_empty() {
             return None;
         }
-        if let Some(number) = self.places.get(&facts) {
+        // All kinds of texts have one hash.
+        let (hash, places) = (FxBuildHasher.hash_one(facts), &mut self.place_facts);
+        let known = self.places.find(hash, |number| places[*number as usize].is_same(facts));
+        if let Some(number) = known {
             return Some(*number);
         }
-        let number = u32::try_from(self.place_facts.len()).ok()?;
-        self.place_facts.push(facts.clone());
-        self.places.insert(facts, number);
+        let number = u32::try_from(places.len()).ok()?;
+        places.push(facts.owned());
+        let again = |number: &u32| FxBuildHasher.hash_one(&places[*number as usize]);
+        self.places.insert_unique(hash, number, again);
         Some(number)
     }
 
-    /// The number of the tree of a facet's paths.
-    pub(crate) fn tree(&mut self, facet: u32) -> usize {
+    /// The number of the tree of a facet's paths; `roles` says what a new one's paths are for.
+    pub(crate) fn tree(&mut self, facet: u32, roles: fn(u32, &str) -> Role) -> usize {
         if let Some(at) = self.trees.iter().position(|(key, _)| *key == facet) {
             return at;
         }
-        self.trees.push((facet, Paths::default()));
+        self.trees.push((facet, Paths::new(roles)));
         self.trees.len() - 1
     }
 

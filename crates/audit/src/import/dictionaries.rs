@@ -256,10 +256,8 @@ fn row(key: u32, facts: &PlaceFacts) -> StoredPlace {
 /// The network of an address: 24 bits of IPv4, 48 of IPv6.
 pub(crate) fn network(text: &str) -> Option<String> {
     match text.parse().ok()? {
-        IpAddr::V4(address) => {
-            let [a, b, c, _] = address.octets();
-            Some(format!("{a}.{b}.{c}.0/24"))
-        }
+        // There is one way to write such an address.
+        IpAddr::V4(_) => Some([&text[..text.rfind('.')?], ".0/24"].concat()),
         IpAddr::V6(address) => {
             let [a, b, c, ..] = address.segments();
             let network = std::net::Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0);

@@ -10,6 +10,7 @@ use super::contacts::Contacts;
 use super::counts::{Counts, SourceState};
 use super::dictionaries::{BatchKeys, Dictionaries};
 use super::geoip::GeoIp;
+use super::room::room;
 use super::values::{Values, facet_times};
 use super::visit_rows::VisitRows;
 use super::visits::Visits;
@@ -23,8 +24,6 @@ use crate::schema::{
 };
 use crate::store::{Draft, FilePlace, Store};
 
-/// Rows in memory from which on they are written as parts: about half a gigabyte.
-const FLUSH_ROWS: usize = 5_000_000;
 /// Rejected rows of one source that are kept with a sample.
 const KEPT_REJECTS: u64 = 1000;
 
@@ -124,7 +123,8 @@ impl Gatherer {
         }
         self.counts.contacts += (self.contacts.len() - before) as u64;
         self.note(source, batch, base);
-        if self.visits.in_memory + self.values.in_memory > FLUSH_ROWS {
+        let room = room(self.contacts.len(), self.visits.keys());
+        if self.visits.in_memory + self.values.in_memory > room {
             self.visits.flush(&draft.parts())?;
             self.values.flush(&draft.parts())?;
         }

@@ -13,6 +13,8 @@ pub(crate) struct GuidIndex {
     /// Keys, found by the hashes of their GUIDs.
     table: HashTable<u32>,
     guids: Vec<Guid>,
+    /// The key that was asked for last: rows of one owner often follow each other.
+    last: u32,
 }
 
 fn hash(guid: &Guid) -> u64 {
@@ -28,13 +30,18 @@ impl GuidIndex {
     /// The key of a GUID, and whether it is new: then it is the next one.
     pub(crate) fn key(&mut self, guid: Guid) -> (u32, bool) {
         let guids = &self.guids;
+        // Zeros may stand for a gap.
+        if guid != Guid::default() && guids.get(self.last as usize) == Some(&guid) {
+            return (self.last, false);
+        }
         let known = self.table.find(hash(&guid), |key| guids[*key as usize] == guid);
         if let Some(key) = known {
-            return (*key, false);
+            self.last = *key;
+            return (self.last, false);
         }
-        let key = u32::try_from(self.guids.len()).unwrap_or(u32::MAX);
-        self.set(key, guid);
-        (key, true)
+        self.last = u32::try_from(self.guids.len()).unwrap_or(u32::MAX);
+        self.set(self.last, guid);
+        (self.last, true)
     }
 
     /// Gives a GUID the key that it has in a store.

@@ -33,6 +33,7 @@ mod parallel;
 mod plan;
 mod postgres;
 mod refresh;
+mod room;
 mod run;
 mod source;
 mod sqlserver;

@@ -11,6 +11,8 @@ use crate::error::Error;
 
 /// Bytes of a chunk: enough to be worth a thread's while, few enough to stay in its cache's reach.
 pub(crate) const CHUNK: usize = 4 << 20;
+/// Bytes that are read and hashed at once: they stay in a core's own cache in between.
+const SLICE: usize = 256 << 10;
 /// Bytes of one row at most; the rest of a longer one is skipped and the row rejected.
 const LONGEST_ROW: usize = 256 << 20;
 /// Bytes of a row that is too long that are kept: enough to say which one it was.
@@ -32,7 +34,9 @@ pub(crate) struct Chunks {
     path: PathBuf,
     reader: Box<dyn Read + Send>,
     framing: Framing,
+    /// What was read and not handed out, and memory for more.
     rest: Vec<u8>,
+    filled: usize,
     /// Bytes that were handed out.
     pub(crate) offset: u64,
     /// Hash of the bytes that were read, those included that were skipped.
@@ -118,12 +122,13 @@ impl Chunks {
     pub(crate) fn open(path: &Path, framing: Framing, skip: u64) -> Result<Self, Error> {
         let (path, reader) = (path.to_owned(), open(path)?);
         let (rest, digest) = (Vec::new(), XxHash64::with_seed(0));
-        let mut chunks = Self { path, reader, framing, rest, offset: 0, digest, done: false };
+        let mut chunks =
+            Self { path, reader, framing, rest, filled: 0, offset: 0, digest, done: false };
         while chunks.offset < skip && !chunks.done {
             let left = usize::try_from(skip - chunks.offset).unwrap_or(CHUNK);
             chunks.fill(left.min(CHUNK))?;
-            chunks.offset += chunks.rest.len() as u64;
-            chunks.rest.clear();
+            chunks.offset += chunks.filled as u64;
+            chunks.filled = 0;
         }
         Ok(chunks)
     }
@@ -139,37 +144,44 @@ impl Chunks {
         let mut wanted = CHUNK;
         loop {
             self.fill(wanted)?;
-            if self.rest.is_empty() {
+            if self.filled == 0 {
                 return Ok(None);
             }
-            let end = if self.done { Some(self.rest.len()) } else { self.boundary() };
+            let end = if self.done { Some(self.filled) } else { self.boundary() };
             if let Some(end) = end {
-                spare.clear();
-                spare.extend_from_slice(&self.rest[end..]);
+                let follows = &self.rest[end..self.filled];
+                spare.resize(spare.len().max(follows.len()), 0);
+                spare[..follows.len()].copy_from_slice(follows);
+                self.filled = follows.len();
                 let mut chunk = std::mem::replace(&mut self.rest, spare);
                 chunk.truncate(end);
                 self.offset += chunk.len() as u64;
                 return Ok(Some(chunk));
             }
-            if self.rest.len() >= LONGEST_ROW {
+            if self.filled >= LONGEST_ROW {
                 return self.skip_row().map(Some);
             }
-            wanted = self.rest.len() * 2;
+            wanted = self.filled * 2;
         }
     }
 
+    /// Reads until so many bytes are there, or all are.
     fn fill(&mut self, wanted: usize) -> Result<(), Error> {
-        let missing = wanted.saturating_sub(self.rest.len());
-        if self.done || missing == 0 {
-            return Ok(());
+        if self.rest.len() < wanted {
+            self.rest.resize(wanted, 0);
         }
-        // At once: growing step by step copies what is there again and again.
-        self.rest.reserve(missing);
-        let before = self.rest.len();
-        let read = self.reader.by_ref().take(missing as u64).read_to_end(&mut self.rest);
-        let read = read.map_err(|error| read_failed(&self.path, error))?;
-        self.digest.write(&self.rest[before..]);
-        self.done = read < missing;
+        while !self.done && self.filled < wanted {
+            let slice = &mut self.rest[self.filled..wanted.min(self.filled + SLICE)];
+            match self.reader.read(slice) {
+                Ok(read) => {
+                    self.digest.write(&slice[..read]);
+                    self.filled += read;
+                    self.done = read == 0;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(read_failed(&self.path, error)),
+            }
+        }
         Ok(())
     }
 
@@ -177,15 +189,14 @@ impl Chunks {
     fn skip_row(&mut self) -> Result<Vec<u8>, Error> {
         let kept = self.rest[..KEPT].to_vec();
         loop {
-            self.offset += self.rest.len() as u64;
-            self.rest.clear();
+            self.offset += self.filled as u64;
+            self.filled = 0;
             self.fill(CHUNK)?;
-            let end = memchr::memchr(b'\n', &self.rest);
-            if let Some(end) =
-                end.or((self.rest.is_empty() || self.done).then_some(self.rest.len()))
-            {
+            let end = memchr::memchr(b'\n', &self.rest[..self.filled]);
+            if let Some(end) = end.or(self.done.then_some(self.filled)) {
                 self.offset += end as u64;
-                self.rest.drain(..end);
+                self.rest.copy_within(end..self.filled, 0);
+                self.filled -= end;
                 return Ok(kept);
             }
         }
@@ -193,12 +204,13 @@ impl Chunks {
 
     /// Where the last whole row of the rest ends.
     fn boundary(&self) -> Option<usize> {
+        let rest = &self.rest[..self.filled];
         match self.framing {
-            Framing::Lines => memchr::memrchr(b'\n', &self.rest).map(|at| at + 1),
+            Framing::Lines => memchr::memrchr(b'\n', rest).map(|at| at + 1),
             Framing::QuotedLines => {
                 let (mut quoted, mut last) = (false, None);
-                for at in memchr::memchr2_iter(b'"', b'\n', &self.rest) {
-                    if self.rest[at] == b'"' {
+                for at in memchr::memchr2_iter(b'"', b'\n', rest) {
+                    if rest[at] == b'"' {
                         quoted = !quoted;
                     } else if !quoted {
                         last = Some(at + 1);
@@ -206,7 +218,7 @@ impl Chunks {
                 }
                 last
             }
-            Framing::JsonArray => last_object(&self.rest),
+            Framing::JsonArray => last_object(rest),
         }
     }
 }

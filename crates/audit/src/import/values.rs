@@ -86,17 +86,23 @@ fn identity(facet: &Facet) -> (OwnerKind, u64, TermKey) {
     (facet.owner_kind, facet.owner_id, facet.facet_key)
 }
 
+/// Kind of owners, shard, and number of the block of owners.
+type BucketKey = (OwnerKind, u32, u64);
+
 /// All facets that an import reads.
 #[derive(Debug)]
 pub(crate) struct Values {
     /// Owners whose facets are in one file.
     block: u64,
-    buckets: BTreeMap<(OwnerKind, u32, u64), Bucket>,
+    buckets: Vec<(BucketKey, Bucket)>,
+    places: BTreeMap<BucketKey, usize>,
+    /// The bucket that was filled last: the next facet is of the same one, as a rule.
+    last: usize,
     parts: u32,
     /// Rows in memory, of both tables.
     pub(crate) in_memory: usize,
-    /// Rows of facets by their source.
-    rows: BTreeMap<SourceKey, u64>,
+    /// Rows of facets by their source, which follow each other.
+    rows: Vec<(SourceKey, u64)>,
     /// The name of the events of interactions, which are no rows of their own.
     events: Option<TermKey>,
 }
@@ -115,10 +121,12 @@ impl Values {
     pub(crate) fn new(block: u64) -> Self {
         Self {
             block: block.max(1),
-            buckets: BTreeMap::new(),
+            buckets: Vec::new(),
+            places: BTreeMap::new(),
+            last: 0,
             parts: 0,
             in_memory: 0,
-            rows: BTreeMap::new(),
+            rows: Vec::new(),
             events: None,
         }
     }
@@ -130,12 +138,13 @@ impl Values {
         is_events: bool,
         longs: impl Iterator<Item = LongValue>,
     ) {
-        match is_events {
-            true => self.events = Some(facet.facet_key),
-            false => *self.rows.entry(facet.source_id).or_default() += 1,
+        match (is_events, self.rows.last_mut()) {
+            (true, _) => self.events = Some(facet.facet_key),
+            (false, Some((source, rows))) if *source == facet.source_id => *rows += 1,
+            (false, _) => self.rows.push((facet.source_id, 1)),
         }
         let key = (facet.owner_kind, facet.shard, facet.owner_id / self.block);
-        let bucket = self.buckets.entry(key).or_default();
+        let bucket = self.bucket(key);
         let before = bucket.memory.longs.len();
         bucket.memory.facets.push(facet);
         bucket.memory.longs.extend(longs);
@@ -144,10 +153,21 @@ impl Values {
         self.in_memory += 1 + after - before;
     }
 
+    fn bucket(&mut self, key: BucketKey) -> &mut Bucket {
+        if self.buckets.get(self.last).is_none_or(|(last, _)| *last != key) {
+            self.last = *self.places.entry(key).or_insert(self.buckets.len());
+            if self.last == self.buckets.len() {
+                self.buckets.push((key, Bucket::default()));
+            }
+        }
+        &mut self.buckets[self.last].1
+    }
+
     /// Takes the rows out of memory: each bucket's as a part.
     pub(crate) fn flush(&mut self, folder: &Path) -> Result<(), Error> {
         let mut work = Vec::new();
-        for bucket in self.buckets.values_mut().filter(|bucket| !bucket.spans.is_empty()) {
+        let buckets = self.buckets.iter_mut().map(|(_, bucket)| bucket);
+        for bucket in buckets.filter(|bucket| !bucket.spans.is_empty()) {
             bucket.parts.push(self.parts);
             work.push((
                 self.parts,
@@ -193,7 +213,10 @@ impl Values {
             let sums = if kind == OwnerKind::Contact { sums(&rows.facets) } else { Vec::new() };
             Ok((new, sums))
         };
-        let mut total = Written { facets: 0, unchanged: std::mem::take(&mut self.rows) };
+        let mut total = Written::default();
+        for (source, rows) in std::mem::take(&mut self.rows) {
+            *total.unchanged.entry(source).or_default() += rows;
+        }
         for (new, sums) in super::parallel(work, write)? {
             total.facets += new.facets;
             for (source, rows) in new.rows {
@@ -230,7 +253,10 @@ fn newest(rows: ValueRows, spans: &[u32]) -> ValueRows {
         (identity(facet), std::cmp::Reverse(facet.last_modified), *at)
     });
     order.dedup_by_key(|at| identity(&facets[*at]));
-    let mut kept = ValueRows::default();
+    let mut kept = ValueRows {
+        facets: Vec::with_capacity(order.len()),
+        longs: Vec::with_capacity(longs.len()),
+    };
     for at in order {
         let from = if at == 0 { 0 } else { spans[at - 1] as usize };
         kept.longs.extend_from_slice(&longs[from..spans[at] as usize]);

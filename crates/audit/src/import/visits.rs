@@ -115,6 +115,8 @@ pub(crate) struct Visits {
     slots: Vec<Slot>,
     buckets: Vec<Bucket>,
     places: BTreeMap<FilePlace, u32>,
+    /// The bucket of the row that was added last: the next one is of the same day, as a rule.
+    last: u32,
     parts: u32,
     /// The store's interactions without a row.
     unmatched: Vec<InteractionId>,
@@ -230,7 +232,11 @@ impl Visits {
         (last_modified, rank): Version,
     ) -> (u32, &mut VisitRows) {
         let day = start.map(|ms| ms.div_euclid(DAY_MS));
-        let at = self.bucket(FilePlace { day: Some(day), shard: Some(shard), name: None });
+        let place = FilePlace { day: Some(day), shard: Some(shard), name: None };
+        if self.buckets.get(self.last as usize).is_none_or(|last| last.place != place) {
+            self.last = self.bucket(place);
+        }
+        let at = self.last;
         let slot = &mut self.slots[key as usize];
         let before = std::mem::replace(&mut slot.bucket, at);
         slot.last_modified = last_modified.unwrap_or(i64::MIN);
@@ -384,6 +390,9 @@ fn take_memory(bucket: &mut Bucket) -> VisitRows {
     let spans = std::mem::take(&mut bucket.spans);
     let mut replaced = std::mem::take(&mut bucket.replaced);
     bucket.latest = None;
+    if replaced.is_empty() {
+        return memory;
+    }
     replaced.sort_unstable();
     for at in replaced.into_iter().rev() {
         let at = at as usize;

@@ -1,6 +1,6 @@
 //! The values of an object with their paths, for logs of any shape: `request.headers.User-Agent`.
 
-use super::scan::{Problem, Scanner};
+use super::scan::{Problem, Quoted, Scanner};
 
 /// Objects and arrays inside of each other at most; values below are left out.
 const DEEP: u32 = 8;
@@ -10,8 +10,8 @@ const DEEP: u32 = 8;
 pub(crate) enum Leaf<'a> {
     /// An object begins.
     Object,
-    /// A text as it is written, and whether it has escapes.
-    Text(&'a [u8], bool),
+    /// A text.
+    Text(Quoted<'a>),
     /// A number, a truth value or null.
     Plain(&'a [u8]),
 }
@@ -60,8 +60,7 @@ fn value<'a>(
             }
         }
         Some(b'"') => {
-            let (raw, escaped) = scanner.string()?;
-            take(path, Leaf::Text(raw, escaped));
+            take(path, Leaf::Text(scanner.string()?));
             Ok(())
         }
         _ => {
@@ -84,7 +83,7 @@ fn object<'a>(
     }
     loop {
         scanner.peek();
-        let (key, _) = scanner.string()?;
+        let key = scanner.string()?.raw;
         scanner.expect(b':')?;
         let length = path.len();
         if !path.is_empty() {
@@ -110,7 +109,7 @@ mod tests {
         leaves(text, &mut String::new(), &mut |path, leaf| {
             found.push(match leaf {
                 Leaf::Object => format!("{path} {{"),
-                Leaf::Text(text, _) => format!("{path} {}", String::from_utf8_lossy(text)),
+                Leaf::Text(text) => format!("{path} {}", String::from_utf8_lossy(text.raw)),
                 Leaf::Plain(text) => format!("{path} {}", String::from_utf8_lossy(text)),
             });
         })

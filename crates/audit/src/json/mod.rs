@@ -4,13 +4,25 @@
 //! text that is cut off, has a key twice or half of a surrogate pair. A deserialiser gives neither
 //! positions nor what stands before the damage, and a second pass for them doubles the cost.
 //!
-//! `scan` finds where values end, `paths` walks a value and counts what stands at which path.
-//! `leaves` gives the values of an object with their paths.
+//! ```text
+//! scan      where values end
+//! escape    what strings say
+//! label     keys that are known by one comparison
+//! paths     what stands at which path, counted
+//! walk      one value, path by path
+//! leaves    the values of an object with their paths
+//! ```
 
+mod escape;
+mod label;
 mod leaves;
 mod paths;
 mod scan;
+mod walk;
 
+pub(crate) use escape::decode;
+pub(crate) use label::Label;
 pub(crate) use leaves::{Leaf, leaves};
-pub(crate) use paths::{LONG, Paths, Seen, Totals, Walk};
-pub(crate) use scan::{Problem, Scanner, decode};
+pub(crate) use paths::{NO_ROLE, Paths, Role, Totals};
+pub(crate) use scan::{Problem, Quoted, Scanner};
+pub(crate) use walk::{LONG, Seen, Walk};

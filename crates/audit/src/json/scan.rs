@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::escape::{decode, unescape};
+use super::label::Label;
+
 /// Objects and arrays inside of each other at most. The vendor's own reader allows 64.
 pub(crate) const DEPTH: u32 = 128;
 
@@ -16,16 +19,26 @@ pub(crate) enum Problem {
     TooDeep,
 }
 
+/// A string as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Quoted<'a> {
+    /// What is between its quotes.
+    pub(crate) raw: &'a [u8],
+    pub(crate) escaped: bool,
+}
+
 /// A position in a text.
 #[derive(Debug, Clone)]
 pub(crate) struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// From where the scanner was when it last looked ahead up to here, all bytes are ASCII.
+    ascii_to: usize,
 }
 
 impl<'a> Scanner<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0 }
+        Self { bytes, at: 0, ascii_to: 0 }
     }
 
     pub(crate) fn at(&self) -> usize {
@@ -35,6 +48,22 @@ impl<'a> Scanner<'a> {
     /// The text between two positions.
     pub(crate) fn slice(&self, from: usize, to: usize) -> &'a [u8] {
         self.bytes.get(from..to).unwrap_or_default()
+    }
+
+    /// What comes next.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
+    /// Goes to a position.
+    pub(crate) fn go_to(&mut self, at: usize) {
+        self.at = at;
+        self.ascii_to = 0;
+    }
+
+    /// Goes past all of these bytes that are next.
+    pub(crate) fn go_past(&mut self, bytes: &[u8]) {
+        self.at += self.rest().iter().take_while(|byte| bytes.contains(byte)).count();
     }
 
     /// The next byte that is no white space; none at the end.
@@ -73,24 +102,57 @@ impl<'a> Scanner<'a> {
         found
     }
 
-    /// Goes past a string. What is between its quotes, and whether it has escapes.
+    /// Goes past this label, if it is next.
+    #[inline]
+    pub(crate) fn accept_label(&mut self, label: &Label) -> bool {
+        let length = label.begins(self.rest());
+        self.at += length;
+        length > 0
+    }
+
+    /// True when a part of the text that the scanner has just gone past is ASCII. Looks ahead, so that
+    /// most parts cost a comparison.
+    #[inline]
+    pub(crate) fn is_ascii(&mut self, part: &[u8]) -> bool {
+        self.at <= self.ascii_to || self.look_ahead(part.len())
+    }
+
+    /// True when the last bytes before the scanner are ASCII, so many and a quote.
+    fn look_ahead(&mut self, length: usize) -> bool {
+        let begin = self.at.saturating_sub(length + 1).max(self.ascii_to);
+        self.ascii_to = begin;
+        let ahead = self.bytes.get(begin..).unwrap_or_default();
+        for block in ahead.chunks(AHEAD) {
+            if !block.is_ascii() {
+                self.ascii_to += block.iter().take_while(|byte| byte.is_ascii()).count();
+                return self.at <= self.ascii_to;
+            }
+            self.ascii_to += block.len();
+            if self.at <= self.ascii_to {
+                return true;
+            }
+        }
+        true
+    }
+
+    /// Goes past a string.
     ///
     /// # Errors
     /// When there is none, or it does not end.
     #[inline]
-    pub(crate) fn string(&mut self) -> Result<(&'a [u8], bool), Problem> {
+    pub(crate) fn string(&mut self) -> Result<Quoted<'a>, Problem> {
         self.expect(b'"')?;
         let from = self.at;
         let mut escaped = false;
         loop {
-            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let rest = self.rest();
             let Some(next) = special(rest) else {
                 self.at = self.bytes.len();
                 return Err(Problem::Truncated);
             };
             self.at += next + 1;
             if rest.get(next) == Some(&b'"') {
-                return Ok((self.slice(from, self.at - 1), escaped));
+                return Ok(Quoted { raw: self.slice(from, self.at - 1), escaped });
             }
             escaped = true;
             if self.at >= self.bytes.len() {
@@ -127,8 +189,7 @@ impl<'a> Scanner<'a> {
         }
         // It has no end, or an escape that is none: where it ends decides what that one is.
         self.at = from - 1;
-        let (raw, escaped) = self.string()?;
-        Ok(Cow::Owned(decode(raw, escaped).0.into_owned().into_bytes()))
+        Ok(Cow::Owned(decode(self.string()?).0.into_owned().into_bytes()))
     }
 
     /// Goes past a number or a word: all up to the next structural byte.
@@ -235,13 +296,12 @@ const LOW_BITS: u64 = u64::from_ne_bytes([1; 8]);
 const HIGH_BITS: u64 = u64::from_ne_bytes([0x80; 8]);
 const QUOTES: u64 = u64::from_ne_bytes([b'"'; 8]);
 const BACKSLASHES: u64 = u64::from_ne_bytes([b'\\'; 8]);
-/// Words of 8 bytes in which a mark is looked for before the search for long texts begins, whose
-/// start costs as much as that.
-const SHORT: usize = 4;
+/// Bytes of a text that are looked at together, whether they are ASCII.
+const AHEAD: usize = 256;
 
 /// Which of eight bytes is the first quote or backslash; 8 for none.
 #[inline]
-fn special_of(word: [u8; 8]) -> usize {
+pub(super) fn special_of(word: [u8; 8]) -> usize {
     let word = u64::from_le_bytes(word);
     // The lowest high bit is set for the first byte that is zero (Mycroft); later ones may be wrong.
     let zeros = |word: u64| word.wrapping_sub(LOW_BITS) & !word & HIGH_BITS;
@@ -250,119 +310,25 @@ fn special_of(word: [u8; 8]) -> usize {
 }
 
 /// Where the first quote or backslash is.
+#[cfg(target_arch = "x86_64")]
 #[inline]
 fn special(bytes: &[u8]) -> Option<usize> {
-    let (words, _) = bytes.as_chunks::<8>();
-    for (at, word) in words.iter().take(SHORT).enumerate() {
-        let found = special_of(*word);
-        if found < 8 {
-            return Some(at * 8 + found);
-        }
-    }
-    let from = words.len().min(SHORT) * 8;
-    memchr::memchr2(b'"', b'\\', &bytes[from..]).map(|found| from + found)
+    // Most strings are shorter than what a call of the search with wider registers costs.
+    memchr::arch::x86_64::sse2::memchr::Two::new(b'"', b'\\')?.find(bytes)
 }
 
-/// Appends a text without its escapes, up to the first quote that is not one of them. Where that is,
-/// and whether half of a surrogate pair was in it: then U+FFFD stands for it.
-fn unescape(raw: &[u8], out: &mut Vec<u8>) -> (Option<usize>, bool) {
-    let (mut at, mut lone) = (0, false);
-    loop {
-        let rest = &raw[at..];
-        if let Some(word) = rest.first_chunk::<8>() {
-            // Eight bytes at once, then back to those that count: cheaper than a copy of any length.
-            let plain = special_of(*word);
-            let length = out.len() + plain;
-            out.extend_from_slice(word);
-            out.truncate(length);
-            at += plain;
-            if plain == 8 {
-                continue;
-            }
-        } else {
-            let plain = rest.iter().take_while(|byte| !matches!(byte, b'"' | b'\\')).count();
-            out.extend_from_slice(&rest[..plain]);
-            at += plain;
-        }
-        match raw.get(at) {
-            None => return (None, lone),
-            Some(b'"') => return (Some(at), lone),
-            Some(_) => {}
-        }
-        let letter = raw.get(at + 1).copied().unwrap_or(b'\\');
-        at = (at + 2).min(raw.len());
-        match letter {
-            b'n' => out.push(b'\n'),
-            b't' => out.push(b'\t'),
-            b'r' => out.push(b'\r'),
-            b'b' => out.push(8),
-            b'f' => out.push(12),
-            b'u' => {
-                let (character, end) = unicode(raw, at);
-                at = end;
-                lone |= character.is_none();
-                let character = character.unwrap_or(char::REPLACEMENT_CHARACTER);
-                out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-            }
-            other => out.push(other),
-        }
-    }
-}
-
-/// Bytes as text; what is no UTF-8 is replaced.
+/// Where the first quote or backslash is.
+#[cfg(not(target_arch = "x86_64"))]
 #[inline]
-pub(super) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
-    // The lossy one goes byte by byte.
-    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
-}
-
-/// A string without its escapes, and whether half of a surrogate pair was in it: then U+FFFD stands
-/// for it. Invalid UTF-8 is replaced the same way.
-#[inline]
-pub(crate) fn decode(raw: &[u8], escaped: bool) -> (Cow<'_, str>, bool) {
-    if !escaped {
-        return (lossy(raw), false);
-    }
-    let mut out = Vec::with_capacity(raw.len() + 8);
-    let (mut lone, mut rest) = (false, raw);
-    loop {
-        let (quote, half) = unescape(rest, &mut out);
-        lone |= half;
-        // A quote can be left over by an escape that is none: it is text.
-        let Some(quote) = quote else { break };
-        out.push(b'"');
-        rest = &rest[quote + 1..];
-    }
-    let text = String::from_utf8(out)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-    (Cow::Owned(text), lone)
-}
-
-/// The character whose digits begin at `at`, with the second half of its pair; where it ends.
-fn unicode(raw: &[u8], at: usize) -> (Option<char>, usize) {
-    let unit = |at: usize| {
-        let digits = raw.get(at..at + 4)?;
-        u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-    };
-    let end = (at + 4).min(raw.len());
-    let Some(first) = unit(at) else { return (None, end) };
-    if !(0xd800..0xe000).contains(&first) {
-        return (char::from_u32(first), end);
-    }
-    let paired = raw.get(end..end + 2) == Some(b"\\u");
-    match unit(end + 2).filter(|second| paired && (0xdc00..0xe000).contains(second)) {
-        Some(second) if first < 0xdc00 => {
-            let code = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
-            (char::from_u32(code), end + 6)
-        }
-        _ => (None, end),
-    }
+fn special(bytes: &[u8]) -> Option<usize> {
+    memchr::memchr2(b'"', b'\\', bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::escape::lossy;
     use super::*;
 
     fn skip(text: &str) -> Result<&[u8], Problem> {
@@ -399,18 +365,6 @@ mod tests {
         assert_eq!(skip(&"[".repeat(100_000)), Err(Problem::TooDeep));
     }
 
-    #[test]
-    fn escapes_are_undone_and_lone_halves_are_seen() {
-        let text = |raw: &str| {
-            let (text, lone) = decode(raw.as_bytes(), true);
-            (text.into_owned(), lone)
-        };
-        assert_eq!(text("a\\n\\u00e9\\ud83d\\ude00\\/"), ("a\né😀/".to_owned(), false));
-        assert_eq!(text("\\ud83d!"), ("\u{fffd}!".to_owned(), true));
-        assert_eq!(text("\\ude00\\ud83d"), ("\u{fffd}\u{fffd}".to_owned(), true));
-        assert_eq!(text("\\u12"), ("\u{fffd}".to_owned(), true));
-    }
-
     proptest! {
         /// Both ways to undo escapes agree, wherever the text ends.
         #[test]
@@ -427,7 +381,7 @@ mod tests {
             let text = format!("\"{}\" , \"next\"", parts.concat());
             for text in [text.as_bytes(), &text.as_bytes()[..text.len().saturating_sub(cut)]] {
                 let (mut one, mut other) = (Scanner::new(text), Scanner::new(text));
-                let wanted = one.string().map(|(raw, escaped)| decode(raw, escaped).0.into_owned());
+                let wanted = one.string().map(|string| decode(string).0.into_owned());
                 // Cut in the middle of a letter, the bytes differ and both are the same damage.
                 let found = other.text().map(|text| lossy(&text).into_owned());
                 prop_assert_eq!(found, wanted);

@@ -119,6 +119,13 @@ impl GroupCounts {
         share(asked, self.interactions) > least
     }
 
+    /// True when it behaves like a program that fetches pages one after the other: it hurries, or more than
+    /// this share of its interactions fetch `/robots.txt`.
+    #[must_use]
+    pub fn crawls(&self, robots_txt: f64) -> bool {
+        self.hurries() || self.asks_robots_txt(robots_txt)
+    }
+
     /// Days from the first to the last interaction.
     #[must_use]
     pub fn days(&self) -> u64 {

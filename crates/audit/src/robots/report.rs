@@ -167,9 +167,7 @@ fn crawlers(
     gathered: &BTreeMap<GroupKey, Gathered>,
     thresholds: &Thresholds,
 ) -> Result<BTreeSet<i64>, AuditError> {
-    let crawls = |group: &Gathered| {
-        group.counts.hurries() || group.counts.asks_robots_txt(thresholds.robots_txt)
-    };
+    let crawls = |group: &Gathered| group.counts.crawls(thresholds.robots_txt);
     let among = |groups: &BTreeMap<GroupKey, Gathered>| {
         groups.values().filter(|group| crawls(group)).filter_map(|group| group.user_agent).collect()
     };

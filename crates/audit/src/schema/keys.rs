@@ -16,8 +16,7 @@ macro_rules! number {
             const UNIT: &'static str = $unit;
 
             fn gather<'a>(cells: impl Iterator<Item = &'a Self>) -> ColumnData {
-                let values: Vec<$inner> = cells.map(|cell| cell.0).collect();
-                <$inner as Cell>::gather(values.iter())
+                <$inner as Cell>::gather(cells.map(|cell| &cell.0))
             }
 
             fn scatter(column: ColumnData) -> Result<Vec<Self>, ShapeError> {

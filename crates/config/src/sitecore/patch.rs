@@ -3,9 +3,13 @@
 //! The order of steps is that of the program's own patch helper: condition, match, place, attributes,
 //! children; what could not be placed is tried once more at the end of its parent.
 
+mod commands;
 mod relevance;
 
 use roxmltree::{Attribute, Node};
+
+pub(super) use commands::is_command;
+use commands::only_commands;
 
 use super::admit::Context;
 use super::near::counterpart;
@@ -485,19 +489,4 @@ fn insert(attribute: Attribute<'_, '_>, at: Position) -> Option<Insert> {
         _ => return None,
     };
     Some(Insert { op, reference: attribute.value().to_owned(), at })
-}
-
-/// Whether a child is a command of this name.
-pub(super) fn is_command(node: Node<'_, '_>, name: &str, short: &str) -> bool {
-    let tag = node.tag_name();
-    node.is_element() && tag.namespace() == Some(PATCH) && [name, short].contains(&tag.name())
-}
-
-fn only_commands(node: Node<'_, '_>) -> bool {
-    let is_blank = |child: &Node<'_, '_>| {
-        child.is_comment() || child.is_text() && child.text().unwrap_or_default().trim().is_empty()
-    };
-    let mut children = node.children().filter(|child| !is_blank(child)).peekable();
-    children.peek().is_some()
-        && children.all(|child| child.is_element() && child.tag_name().namespace() == Some(PATCH))
 }

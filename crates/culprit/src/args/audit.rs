@@ -107,8 +107,8 @@ mod tests {
     fn every_example_is_passed_on_as_it_was_typed() {
         let command = || Declared::augment_args(Command::new("audit"));
         let mut count = 0;
-        for typed in crate::args::examples::EXAMPLES.iter().flat_map(|(_, examples)| *examples) {
-            let Some(typed) = typed.0.strip_prefix("culprit audit ") else { continue };
+        for typed in crate::args::examples::examples().flat_map(|(_, examples)| examples) {
+            let Some(typed) = typed.line.strip_prefix("culprit audit ") else { continue };
             let typed = typed.split(['|', '>']).next().unwrap_or_default();
             // These two are options of all commands.
             let own = |word: &&str| !["--json", "--quiet"].contains(word);

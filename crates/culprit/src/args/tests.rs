@@ -43,12 +43,11 @@ fn the_declarations_are_consistent() {
 #[test]
 fn every_subcommand_opens_with_examples_that_parse() {
     for (path, sub) in subcommands() {
-        let (_, examples) = examples::EXAMPLES
-            .iter()
+        let (_, examples) = examples::examples()
             .find(|(name, _)| *name == path)
             .unwrap_or_else(|| panic!("{path} has no examples"));
         assert!(!examples.is_empty());
-        for (line, meaning) in *examples {
+        for examples::Example { line, meaning } in examples {
             assert!(!meaning.is_empty() && meaning.len() < 60, "{line}: {meaning}");
             let typed = line.split(" > ").next().unwrap();
             match parse(&Settings::none(), words(typed)) {

@@ -4,30 +4,27 @@ use std::path::{Path, PathBuf};
 
 use culprit_config::{
     ConfigFinding, Configuration, Profile, RULES, Raw, Redactor, Request, RoleMatrix, SourceKind,
-    SourceState, detects, detects_in, falls_back_in, fitting_below, roles, stock_profiles,
-    unknown_launch,
+    SourceState, detects, detects_in, falls_back_in, fitting_below, roles, unknown_launch,
 };
 use culprit_model::Severity;
+use culprit_report::config::json::{
+    ConfigExplainDocument, ConfigRolesDocument, ConfigShowDocument, ConfigVarsDocument, Explained,
+    ObservedDocument,
+};
+use culprit_report::config::{html, text};
 
+use super::config_profiles::{FALLBACK, config_profiles_for, known};
 use crate::args::{
-    ConfigAction, ConfigArgs, ConfigExplainArgs, ConfigProfilesArgs, ConfigRolesArgs,
-    ConfigShowArgs, ConfigSourceArgs, ConfigVarsArgs,
+    ConfigAction, ConfigArgs, ConfigExplainArgs, ConfigRolesArgs, ConfigShowArgs, ConfigSourceArgs,
+    ConfigVarsArgs,
 };
 use crate::failure::{Context as _, Failure, Outcome};
-use crate::json::{
-    ConfigExplainDocument, ConfigProfilesDocument, ConfigRolesDocument, ConfigShowDocument,
-    ConfigVarsDocument, Explained, ObservedDocument,
-};
 use crate::output::Output;
 use crate::running::{
     Inspection, by_profiles, inspect_container, inspect_image, inspect_manifests, inspect_process,
     manifests, own_settings, read_snapshot, redactor_with, service_image,
 };
-use crate::text::{config_explain, config_profiles, config_roles, config_show, config_vars};
-use crate::{files, html, pool, settings};
-
-/// The profile for folders that no other fits.
-const FALLBACK: &str = "generic";
+use crate::{files, pool, settings};
 
 /// Runs it.
 ///
@@ -44,7 +41,7 @@ pub(crate) fn run(args: &ConfigArgs, output: &mut Output) -> Result<Outcome, Fai
         ConfigAction::Snapshot(args) => super::config_snapshot::snapshot(args, output),
         ConfigAction::Diff(args) => super::config_snapshot::diff(args, output),
         ConfigAction::Prove(args) => super::config_prove::run(args, output),
-        ConfigAction::Profiles(args) => profiles(args, output),
+        ConfigAction::Profiles(args) => super::config_profiles::run(args, output),
     }
 }
 
@@ -62,7 +59,7 @@ fn show(args: &ConfigShowArgs, output: &mut Output) -> Result<Outcome, Failure> 
     let observed = observed(args.observed.as_deref())?;
     let observed = observed.as_ref();
     if let Some(path) = &args.html {
-        write_page(path, &html::config_page(&inspection.subject, found), output)?;
+        write_page(path, &html::show_page(&inspection.subject, found), output)?;
     }
     if output.wants_json() {
         output.document(&ConfigShowDocument::new(found, observed))?;
@@ -70,7 +67,7 @@ fn show(args: &ConfigShowArgs, output: &mut Output) -> Result<Outcome, Failure> 
         let mut text = String::new();
         for (at, one) in found.iter().enumerate() {
             text.push_str(if at > 0 { "\n" } else { "" });
-            config_show(one, observed, output, &mut text);
+            text::show(one, observed, output.layout(), &mut text);
         }
         output.print(&text)?;
     }
@@ -158,8 +155,10 @@ fn explain(args: &ConfigExplainArgs, output: &mut Output) -> Result<Outcome, Fai
         let (key, all) = (&args.key, &inspection.found);
         output.document(&ConfigExplainDocument::new(key, &found, observed.as_ref(), all))?;
     } else {
-        let text: Vec<String> =
-            found.iter().map(|one| config_explain(one, observed.as_ref(), output)).collect();
+        let text: Vec<String> = found
+            .iter()
+            .map(|one| text::explain(one, observed.as_ref(), output.layout()))
+            .collect();
         output.print(&text.join("\n"))?;
     }
     if let Some(key) = &args.reveal {
@@ -207,7 +206,7 @@ fn vars(args: &ConfigVarsArgs, output: &mut Output) -> Result<Outcome, Failure> 
         output.document(&ConfigVarsDocument::new(&found, observed.as_ref()))?;
     } else {
         let text: Vec<String> =
-            found.iter().map(|one| config_vars(one, observed.as_ref(), output)).collect();
+            found.iter().map(|one| text::vars(one, observed.as_ref(), output.layout())).collect();
         output.print(&text.join("\n"))?;
     }
     Ok(outcome(&found))
@@ -215,7 +214,7 @@ fn vars(args: &ConfigVarsArgs, output: &mut Output) -> Result<Outcome, Failure> 
 
 fn conditions(args: &ConfigRolesArgs, output: &mut Output) -> Result<Outcome, Failure> {
     let found = inspected(&args.sources, None, redactor_with(None, None)?)?.found;
-    let profiles = profiles_for(&args.sources, &|_| true)?;
+    let profiles = config_profiles_for(&args.sources, &|_| true)?;
     let mut matrices: Vec<RoleMatrix> = Vec::new();
     for one in &found {
         let profile = profiles.iter().find(|profile| profile.name == one.profile);
@@ -233,7 +232,7 @@ fn conditions(args: &ConfigRolesArgs, output: &mut Output) -> Result<Outcome, Fa
         output.print(&format!("No source has a condition (read as {}).\n", names.join(", ")))?;
     } else {
         let text: Vec<String> =
-            matrices.iter().map(|one| config_roles(one, args.matrix, output)).collect();
+            matrices.iter().map(|one| text::roles(one, args.matrix, output.layout())).collect();
         output.print(&text.join("\n"))?;
     }
     Ok(outcome(&found))
@@ -336,7 +335,7 @@ fn inspect_folder(args: &ConfigSourceArgs, redactor: Redactor) -> Result<Inspect
         // With compose files, an image is that of their services.
         image: args.subject.image.as_deref().map(service_image).transpose()?,
     };
-    let chosen = profiles_for(args, &|profile| detects_in(profile, &request))?;
+    let chosen = config_profiles_for(args, &|profile| detects_in(profile, &request))?;
     let chosen = instead_of_fallback(args, chosen, &request)?;
     check_defines(&args.define, &chosen)?;
     check_launch(&request, &chosen)?;
@@ -449,90 +448,4 @@ fn no_configuration(
         None => failure,
     };
     failure.hint("`culprit config profiles` lists the files that each profile looks for")
-}
-
-/// A profile by its name.
-///
-/// # Errors
-/// When no profile has this name.
-pub(crate) fn profile_named(name: &str) -> Result<Profile, Failure> {
-    let known: Vec<Profile> = known()?.into_iter().map(|(profile, _)| profile).collect();
-    let profile = known.iter().find(|profile| profile.name == name).cloned();
-    profile.ok_or_else(|| {
-        let names: Vec<&str> = known.iter().map(|profile| profile.name.as_str()).collect();
-        Failure::bad_input(format!("no profile has the name `{name}`"))
-            .hint(format!("profiles: {}; or give a TOML file", names.join(", ")))
-    })
-}
-
-/// The profiles that are asked for, or that fit.
-///
-/// # Errors
-/// When the profile that is asked for does not exist or cannot be read.
-pub(crate) fn profiles_for(
-    args: &ConfigSourceArgs,
-    fits: &dyn Fn(&Profile) -> bool,
-) -> Result<Vec<Profile>, Failure> {
-    if let Some(path) = args.profile.as_ref().filter(|name| name.ends_with(".toml")) {
-        return Ok(vec![read_profile(Path::new(path))?]);
-    }
-    let named = match &args.profile {
-        Some(name) => Some(name.as_str()),
-        // Only one profile has such files.
-        None if !args.compose.is_empty() || !args.env_file.is_empty() => Some("compose"),
-        None => None,
-    };
-    if let Some(name) = named {
-        return profile_named(name).map(|profile| vec![profile]);
-    }
-    let known: Vec<Profile> = known()?.into_iter().map(|(profile, _)| profile).collect();
-    let fitting: Vec<Profile> = known.iter().filter(|profile| fits(profile)).cloned().collect();
-    if fitting.is_empty() {
-        return Ok(known.into_iter().filter(|profile| profile.name == FALLBACK).collect());
-    }
-    Ok(fitting)
-}
-
-/// All profiles, with the file of those that are the user's. A user's profile replaces one of the same
-/// name.
-fn known() -> Result<Vec<(Profile, Option<PathBuf>)>, Failure> {
-    let stock =
-        stock_profiles().or_bad_input(|| "cannot use a profile of the program".to_owned())?;
-    let mut known: Vec<(Profile, Option<PathBuf>)> =
-        stock.into_iter().map(|profile| (profile, None)).collect();
-    let Some(folder) = settings::config_profiles_folder() else { return Ok(known) };
-    let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(known) };
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    paths.retain(|path| path.extension().is_some_and(|end| end == "toml"));
-    paths.sort();
-    for path in paths {
-        let profile = read_profile(&path)?;
-        known.retain(|(other, _)| other.name != profile.name);
-        known.push((profile, Some(path)));
-    }
-    Ok(known)
-}
-
-fn read_profile(path: &Path) -> Result<Profile, Failure> {
-    let what = || format!("cannot use the profile `{}`", path.display());
-    let text = std::fs::read_to_string(path).or_bad_input(what)?;
-    Profile::parse(&text).or_bad_input(what)
-}
-
-fn profiles(args: &ConfigProfilesArgs, output: &mut Output) -> Result<Outcome, Failure> {
-    // `profiles list` is what people write first.
-    let is_list = args.files.as_slice() == [PathBuf::from("list")] && !Path::new("list").exists();
-    let listed = if args.files.is_empty() || is_list {
-        known()?
-    } else {
-        let read = |path: &PathBuf| Ok((read_profile(path)?, Some(path.clone())));
-        args.files.iter().map(read).collect::<Result<_, Failure>>()?
-    };
-    if output.wants_json() {
-        output.document(&ConfigProfilesDocument::new(&listed))?;
-    } else {
-        let text = config_profiles(&listed, output);
-        output.print(&text)?;
-    }
-    Ok(Outcome::Done)
 }

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use culprit_config::{Configuration, Proof, SourceKind};
 use culprit_place::{Pid, PlaceSpec, procfs, running_container};
+use culprit_report::config::json::ProofDocument;
+use culprit_report::config::text;
 
 use super::config::inspected;
 use crate::args::{ConfigProveArgs, ConfigSourceArgs, RuntimeProbes};
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::interrupt::interruptible;
-use crate::json::ProofDocument;
 use crate::output::Output;
 use crate::prove::{Plan, Subject, prove, rounds};
 use crate::running::redactor_with;
-use crate::text::config_prove;
 use crate::{places, settings};
 
 /// Runs it.
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ConfigProveArgs, output: &mut Output) -> Result<Outcome
     if output.wants_json() {
         output.document(&ProofDocument::new(&proof))?;
     } else {
-        let text = config_prove(&proof, args.all, output);
+        let text = text::proof(&proof, args.all, output.layout());
         output.print(&text)?;
     }
     Ok(outcome(&proof))

@@ -1,16 +1,15 @@
 //! `culprit config snapshot` and `culprit config diff`.
 
 use culprit_config::{Snapshot, difference};
+use culprit_report::config::json::ConfigDiffDocument;
+use culprit_report::config::{html, text};
 
 use super::config::{gaps_or_done, inspected, outcome, write_page};
 use crate::args::{ConfigDiffArgs, ConfigSnapshotArgs};
 use crate::failure::{Context as _, Failure, Outcome};
 use crate::files;
-use crate::html::config_diff_page;
-use crate::json::ConfigDiffDocument;
 use crate::output::Output;
 use crate::running::{Side, read_snapshot, redactor_with};
-use crate::text::config_diff;
 
 /// Writes a snapshot.
 ///
@@ -77,12 +76,12 @@ pub(super) fn diff(args: &ConfigDiffArgs, output: &mut Output) -> Result<Outcome
     let [before, after] = read.as_slice() else { return Ok(Outcome::Done) };
     let found = difference(before, after);
     if let Some(path) = &args.html {
-        write_page(path, &config_diff_page((before, after), &found), output)?;
+        write_page(path, &html::diff_page((before, after), &found), output)?;
     }
     if output.wants_json() {
         output.document(&ConfigDiffDocument::new((before, after), &found))?;
     } else if args.html.is_none() {
-        let text = config_diff((before, after), &found, output);
+        let text = text::diff((before, after), &found, output.layout());
         output.print(&text)?;
     }
     let differs = !found.keys.is_empty() || !found.alone.is_empty();

@@ -8,8 +8,8 @@ use culprit_report::{View, svg, views};
 
 use crate::args::FlameArgs;
 use crate::failure::{Failure, Outcome};
-use crate::html::RecordingPage;
 use crate::output::Output;
+use crate::recording_page::RecordingPage;
 use crate::{files, load};
 
 /// What `-o` names.

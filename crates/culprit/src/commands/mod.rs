@@ -12,6 +12,7 @@ mod checkup;
 mod completions;
 mod config;
 mod config_drift;
+mod config_profiles;
 mod config_prove;
 mod config_snapshot;
 mod critical_path;
@@ -40,7 +41,7 @@ mod view;
 mod wakers;
 mod why;
 
-pub(crate) use config::{profile_named as config_profile, profiles_for as config_profiles_for};
+pub(crate) use config_profiles::{config_profile, config_profiles_for};
 #[cfg(test)]
 pub(crate) use why::page as why_page;
 

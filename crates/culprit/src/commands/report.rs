@@ -3,17 +3,17 @@
 use std::path::Path;
 
 use culprit_model::KeptConfiguration;
+use culprit_report::config;
+use culprit_report::config::json::KeptJson;
 use culprit_report::json::ReportDocument;
 use culprit_report::text::{ThreadList, report_text};
 
 use super::fail_on::{FailOn, outcome};
 use crate::args::{FindingsArgs, ReportArgs};
 use crate::failure::{Context as _, Failure, Outcome};
-use crate::html::RecordingPage;
-use crate::json::KeptJson;
 use crate::output::Output;
-use crate::running::{kept_by, read_snapshot};
-use crate::text::configuration_text;
+use crate::recording_page::RecordingPage;
+use crate::running::read_snapshot;
 use crate::{files, load};
 
 /// Runs it.
@@ -43,11 +43,11 @@ pub(crate) fn run(args: &ReportArgs, output: &mut Output) -> Result<Outcome, Fai
         output.say(&format!("wrote {}", page.display()));
     }
     if output.wants_json() {
-        let kept = kept_by(&digest.recording.meta);
+        let kept = config::kept_by(&digest.recording.meta);
         output.document(&ReportDocument::new(&digest, kept.as_ref().map(KeptJson::new)))?;
     } else if args.output.is_none() {
         let list = ThreadList { most: filter.limit.unwrap_or(0), idle: args.idle };
-        let kept = configuration_text(&digest.recording.meta, path, output);
+        let kept = config::text::kept(&digest.recording.meta, path, output.layout());
         let text = report_text(&digest, path, list, kept.as_deref(), output.layout());
         output.print(&text)?;
     }

@@ -11,7 +11,6 @@ use culprit_report::{Digest, filters, html};
 use super::fail_on::{FailOn, outcome};
 use crate::args::WhyArgs;
 use crate::failure::{Context as _, Failure, Outcome};
-use crate::html::kept_section;
 use crate::interrupt::interruptible;
 use crate::output::{Output, percent};
 use crate::workbench::{SessionRecorder, workbench};
@@ -88,7 +87,7 @@ pub(crate) fn page(results: &WhyResults, output: &Output) -> Result<String, Fail
         findings: results.findings(),
         findings_lead: lead(results),
         first: shown_first(results, &digests),
-        configuration: kept_section(&views),
+        configuration: culprit_report::config::html::kept_section(&views),
         views,
     };
     html::render(&page).or_refused(|| "cannot create the HTML page".to_owned())

@@ -4,6 +4,7 @@
 //! terminal listens, how wide it is and whether colour is wanted. A reader that goes away (`| head`)
 //! is no error: what follows is dropped.
 
+mod error_document;
 mod progress;
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
@@ -12,12 +13,12 @@ use serde::Serialize;
 
 use crate::args::{ColorChoice, GlobalArgs};
 use crate::failure::{Context as _, Failure};
-use crate::json::ErrorDocument;
 use crate::settings;
 
 pub(crate) use culprit_model::values::{bytes, percent};
 pub(crate) use culprit_model::{clean, clean_lines};
 pub(crate) use culprit_report::layout::{Align, Layout, Paint, Table, wrap};
+use error_document::ErrorDocument;
 pub(crate) use progress::Progress;
 
 /// Output is never laid out wider: long lines are hard to read.

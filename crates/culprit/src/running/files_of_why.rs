@@ -6,8 +6,8 @@ use std::path::Path;
 
 use culprit_config::{PROCESS_PROFILE, Snapshot, SourceKind, ValueFingerprint};
 
-use super::of_recording::kept_by;
 use super::variables_of_why::{differing, on_one_side};
+use culprit_report::config::kept_by;
 
 /// The configuration files of a place, as a run in it has kept them.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use culprit_config::{MOST_SNAPSHOT_BYTES, NotASnapshot, Snapshot};
 
-use super::of_recording::kept_by;
 use crate::args::{ConfigDiffArgs, ConfigSourceArgs, ConfigSubjectArgs};
 use crate::failure::{Context as _, Failure};
+use culprit_report::config::kept_by;
 
 /// One side.
 #[derive(Debug, Clone)]

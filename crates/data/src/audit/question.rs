@@ -90,6 +90,10 @@ pub(crate) fn failure(error: AuditError) -> Failure {
         AuditError::Question { source: source @ culprit_query::Error::Damaged { .. }, .. } => {
             Failure::bad_input(source.to_string()).hint(DAMAGED)
         }
+        // The hints of a question that the user wrote do not fit one that stands in the program.
+        AuditError::Question { question, source: source @ culprit_query::Error::Memory { .. } } => {
+            Failure::refused(format!("the question `{question}`: {source}")).hint(MORE_MEMORY)
+        }
         AuditError::Question { question, source } => {
             Failure::from(source).within(&format!("the question `{question}`"))
         }
@@ -101,6 +105,8 @@ pub(crate) fn failure(error: AuditError) -> Failure {
     }
 }
 
+/// The way out of a question that needs more memory than it may take.
+const MORE_MEMORY: &str = "give a larger limit with `--memory MIB`, or leave it out: then half of the machine's memory is the limit";
 /// The way out of a store that is not whole.
 const DAMAGED: &str = "put the store back from a backup, or import its sources into a new folder";
 
@@ -241,4 +247,18 @@ pub(super) fn recognised_text(report: &RobotReport) -> String {
     text.push_str(&format!("Lists: {}\n", lists.join(", ")));
     text.push_str(&format!("Thresholds ({}): {}\n", report.preset.name(), thresholds.join(", ")));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_memory_is_answered_by_what_the_user_can_change() {
+        let source = culprit_query::Error::Memory { limit_mib: 20, who: "a sort".to_owned() };
+        let said = failure(AuditError::Question { question: "visit_sums".into(), source });
+        assert_eq!(said.code(), 3);
+        assert!(said.what().contains("`visit_sums`") && said.what().contains("20 MiB"));
+        assert_eq!(said.hints(), [MORE_MEMORY]);
+    }
 }

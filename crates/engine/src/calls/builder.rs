@@ -6,7 +6,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::names::{NameId, Names};
-use super::tree::{CallTree, End, Node, NodeId, Part, ROOT, Unmet, sum_of};
+use super::node::{End, Node, NodeId, ROOT};
+use super::tree::{CallTree, Part, Unmet, sum_of};
 use super::trie::places;
 
 /// A call tree under construction. Node 0 is the root.

@@ -3,8 +3,9 @@
 use culprit_model::{Text, Time};
 
 use super::names::NameId;
+use super::node::{NodeId, Own};
 use super::rows::Sum;
-use super::tree::{CallTree, NodeId, Own};
+use super::tree::CallTree;
 use super::when::When;
 
 /// All nodes of one name together.

@@ -20,7 +20,8 @@ use culprit_model::{Metric, Text};
 use super::builder::Builder;
 use super::by_name::by_name;
 use super::names::{NameId, Names};
-use super::tree::{CallTree, NodeId};
+use super::node::NodeId;
+use super::tree::CallTree;
 use super::when::When;
 use crate::stats::{Interval, median_interval};
 

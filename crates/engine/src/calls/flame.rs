@@ -2,7 +2,8 @@
 
 use culprit_model::Cause;
 
-use super::tree::{CallTree, NodeId};
+use super::node::NodeId;
+use super::tree::CallTree;
 
 /// One node's box. Depth 0 is the root; a box's children lie within its width, ordered by name.
 #[derive(Debug, Clone, Copy, PartialEq)]

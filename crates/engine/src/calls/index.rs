@@ -22,10 +22,11 @@ use culprit_model::{
 use super::activity::ActivityPaths;
 use super::layout::{Layout, Sharing};
 use super::names::Names;
+use super::node::ROOT;
 use super::query::Query;
 use super::rows::{Leaf, Rows};
 use super::shape;
-use super::tree::{CallTree, ROOT};
+use super::tree::CallTree;
 
 /// The frame that stands for a stack that was lost.
 pub const STACK_LOST: &str = "[stack lost]";

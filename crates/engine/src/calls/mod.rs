@@ -18,6 +18,7 @@ mod group;
 mod index;
 mod layout;
 mod names;
+mod node;
 mod pattern;
 mod presets;
 mod query;
@@ -38,13 +39,14 @@ pub use diff::{
 pub use flame::{FlameBox, flame};
 pub use index::{Index, RowKind, STACK_LOST};
 pub use names::{NameId, Names};
+pub use node::{Node, NodeId, Own, ROOT};
 pub use pattern::{Pattern, Patterns, quoted};
 pub use presets::{MY_APP, Preset, my_app, stock_presets};
 pub use query::Query;
 pub use reshape::{Butterfly, Neighbour};
 pub use select::select;
 pub use source::{LineValue, Lines};
-pub use tree::{CallTree, Node, NodeId, Own, ROOT, Unmet};
+pub use tree::{CallTree, Unmet};
 pub use when::{BUCKETS, When};
 
 #[cfg(test)]

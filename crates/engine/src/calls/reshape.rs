@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use super::builder::{Builder, in_preorder};
 use super::by_name::by_name;
 use super::names::{NameId, Names};
-use super::tree::{CallTree, End, Node, NodeId};
+use super::node::{End, Node, NodeId};
+use super::tree::CallTree;
 
 impl CallTree {
     /// Folds nodes under `pct` percent of the total into their callers, with all below: those that

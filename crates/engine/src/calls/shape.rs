@@ -20,10 +20,11 @@ use culprit_model::{Drill, Metric, Text};
 use super::builder::{Builder, Placed};
 use super::index::{Index, NONE, RawName, RowKind};
 use super::names::{NameId, Names};
+use super::node::{End, NodeId, ROOT};
 use super::pattern::Patterns;
 use super::query::Query;
 use super::rows::{Rows, Sum};
-use super::tree::{CallTree, End, NodeId, Part, ROOT, Unmet};
+use super::tree::{CallTree, Part, Unmet};
 
 /// The view of an index that a filter leaves.
 pub(super) fn tree(index: &Arc<Index>, query: &Query) -> CallTree {

@@ -39,7 +39,7 @@ macro_rules! files {
 const FILES: &[(&str, &str)] = files![
     "kernel-block" "kernel-entry" "kernel-files" "kernel-ipc" "kernel-locks" "kernel-memory"
     "kernel-network" "kernel-process" "kernel-sched" "kernel-time" "allocators" "c-libraries" "cpp"
-    "cpython" "dotnet" "go" "jvm" "libc" "node" "php" "ruby" "rust"
+    "cpython" "dotnet" "go" "jvm" "libc" "mysql" "node" "php" "postgres" "ruby" "rust"
 ];
 
 static KERNEL: LazyLock<Table> =

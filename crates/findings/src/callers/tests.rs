@@ -123,6 +123,23 @@ fn reads_back(path: &str) -> Recording {
     scene.done()
 }
 
+/// One whose threads wait for each other in a lock.
+fn contends(path: &str) -> Recording {
+    let mut scene = Scene::default();
+    let main = scene.program("server", None, 0);
+    let process = scene.recording.thread(main).process;
+    let threads = [main, scene.thread(process, "a", 0), scene.thread(process, "b", 0)];
+    let wait = format!("main;{path};libc.so.6!pthread_mutex_lock;k:futex_do_wait");
+    for turn in 0..60 {
+        let holder = threads[turn % 3];
+        scene.run(holder, 10, Cause::CpuUser, "main;work");
+        for waiter in threads.into_iter().filter(|thread| *thread != holder) {
+            scene.wait(waiter, 10, Cause::Lock, &wait, End::By(holder));
+        }
+    }
+    scene.done()
+}
+
 type Make = fn(&str) -> Recording;
 
 /// Each caller with a program that it asks in, the functions on its stack, and the finding.
@@ -230,7 +247,18 @@ const CASES: &[(&str, Make, &str, &str)] = &[
     ("php-compile", works, "compile_file;zendparse", "hot-function"),
     ("apache-folders", works, "ap_directory_walk;ap_parse_htaccess", "hot-function"),
     ("tls-handshake", works, "libssl.so.3!SSL_do_handshake;sign", "hot-function"),
+    ("private-key", works, "sign;libcrypto.so.3!BN_mod_exp_mont_consttime", "hot-function"),
+    ("python-interpreter-lock", contends, "python3.11!PyEval_RestoreThread", "lock-contention"),
+    ("mysql-table-lock", contends, "mysql_lock_tables;thr_multi_lock", "lock-contention"),
+    ("innodb-row-lock", contends, "row_search_mvcc;lock_wait_suspend_thread", "lock-contention"),
     ("password-hash", works, "login;PKCS5_PBKDF2_HMAC", "hot-function"),
+    (
+        "python-pickled-jobs",
+        works,
+        "py::worker:/usr/lib/python3.11/multiprocessing/pool.py;\
+         py::SimpleQueue.get:/usr/lib/python3.11/multiprocessing/queues.py",
+        "hot-function",
+    ),
     ("deep-copy", works, "build;py::deepcopy:/usr/lib/python3.11/copy.py", "hot-function"),
     (
         "template-compile",
@@ -262,6 +290,21 @@ fn each_caller_is_known_by_its_path_and_advises_first() {
     let all: BTreeSet<_> = callers().iter().map(|caller| caller.id).collect();
     assert_eq!(tested, all);
     assert!(all.len() <= CallerSet::BITS as usize, "a set has {} bits", CallerSet::BITS);
+}
+
+/// Functions that were read from the interpreter have their file beside the name.
+#[test]
+fn functions_of_python_are_known_by_their_files_however_they_were_read() {
+    let mut recording = works("queues.py!SimpleQueue.get");
+    let fix =
+        |recording: &Recording| first(recording, "hot-function").expect("found").fix.join(" ");
+    assert!(!fix(&recording).contains("shared_memory"));
+    for frame in &mut recording.frames {
+        if frame.function.as_str() == "SimpleQueue.get" {
+            frame.file = Some("/usr/lib/python3.11/multiprocessing/queues.py".into());
+        }
+    }
+    assert!(fix(&recording).contains("shared_memory"));
 }
 
 #[test]

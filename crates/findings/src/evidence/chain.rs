@@ -257,7 +257,10 @@ impl Builder<'_, '_> {
                 None if source.loops.is_round(interval) || self.others_work(interval, range) => {
                     self.share_round(id, range, link);
                 }
-                None => self.share_queue(id, range, link),
+                None => match self.resolver(interval, range, link) {
+                    Some(helper) => self.infer(id, range, helper, link),
+                    None => self.share_queue(id, range, link),
+                },
             }
         }
     }
@@ -305,6 +308,20 @@ impl Builder<'_, '_> {
     fn others_work(&self, interval: &Interval, (from, to): (Time, Time)) -> bool {
         let worked = || self.source.work.with_at_least(1, from, to).share_of(to.since(from));
         is_pause(interval) && worked() > MIN_WORKED
+    }
+
+    /// The thread of the process that waits for a name server while another one pauses: the pause is for that.
+    fn resolver(
+        &self,
+        interval: &Interval,
+        range: (Time, Time),
+        link: Option<LinkId>,
+    ) -> Option<ThreadId> {
+        let unknown = matches!(interval.woken_by, Some(WakeSource::Interrupt | WakeSource::Unseen));
+        let may_pause = is_pause(interval) || (interval.cause == Cause::Poll && unknown);
+        let source = self.source;
+        let helper = || source.helpers.resolving(source, interval.thread, range);
+        may_pause.then(helper).flatten().filter(|thread| !self.is_above(link, *thread))
     }
 
     /// True when a thread waits above a link already: to follow it again would go in circles.

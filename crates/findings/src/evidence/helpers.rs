@@ -57,6 +57,19 @@ impl Helpers {
         });
         waits.max().map(|(_, std::cmp::Reverse(thread))| thread)
     }
+
+    /// The same for a thread that waits for a name server.
+    pub(super) fn resolving(
+        &self,
+        source: &Source<'_>,
+        own: ThreadId,
+        range: (Time, Time),
+    ) -> Option<ThreadId> {
+        let helper = self.during(source, own, range)?;
+        let row = source.lives.before(source.recording, helper, range.1)?;
+        let stack = source.recording.intervals[row].stack;
+        source.stacks.in_family(stack, Family::Resolver).then_some(helper)
+    }
 }
 
 /// True for a wait that somebody outside of the process ends, or a resolver's limit.
@@ -102,5 +115,26 @@ mod tests {
         let found = first(&recording, "name-lookup-wait").expect("found");
         assert!(found.share > 0.9, "{:?}", told(&recording));
         assert!(first(&recording, "poll-sleep-loop").is_none(), "{:?}", told(&recording));
+    }
+
+    /// As curl does: it looks after 1, 2, 4, 8 ... ms.
+    #[test]
+    fn pauses_that_grow_are_for_the_name_server_too() {
+        const LOOK: &str = "main;curl_multi_poll;libc.so.6!poll;k:do_sys_poll";
+        let mut scene = Scene::default();
+        let main = scene.program("curl", None, 0);
+        let process = scene.recording.thread(main).process;
+        let helper = scene.thread(process, "curl", 0);
+        scene.wait(helper, 2041, Cause::Poll, ASK, End::Timer);
+        scene.run(helper, 2, Cause::CpuUser, "clone3;helper");
+        for step in 0..10 {
+            let end = if step % 2 == 0 { End::Timer } else { End::Interrupt };
+            scene.wait(main, 1 << step, Cause::Poll, LOOK, end);
+            scene.run(main, 1, Cause::CpuUser, "main;look");
+        }
+        scene.wait(main, 1010, Cause::Poll, LOOK, End::By(helper));
+        let recording = scene.done();
+        let found = first(&recording, "name-lookup-wait").expect("found");
+        assert!(found.share > 0.9, "{:?}", told(&recording));
     }
 }

@@ -16,7 +16,7 @@ use culprit_model::{
 use super::Family;
 use super::chain::IntervalId;
 use super::locks::Locks;
-use super::pacing::{Sources, paced};
+use super::pacing::{Pace, Sources, paces};
 use super::serving::Serving;
 use super::stacks::{Stacks, WaitKind};
 
@@ -75,8 +75,8 @@ pub(crate) struct Loop {
     timed: bool,
     /// Share of a round that is not the wait.
     pub(crate) work: f64,
-    /// True when it looks at nothing but sets the pace of what its thread brings to others.
-    pub(crate) paces: bool,
+    /// Whether it sets the pace of what it brings to others, or may look at what they do.
+    pub(crate) pace: Pace,
     /// True when each round is a process of its own.
     pub(crate) by_processes: bool,
     /// When the last round ended.
@@ -122,7 +122,7 @@ impl Loops {
             let rounds = without_other_interrupts(recording, cause, waits);
             if rounds.len() >= MIN_ROUNDS || is_exact(recording, cause, &rounds) {
                 if holds.share_of(recording, &rounds) <= MAX_HOLDING
-                    && fed(recording, stacks, &rounds) <= MAX_FED
+                    && fed(recording, stacks, serving, &rounds) <= MAX_FED
                 {
                     found.add(measure(recording, lives, stacks, rounds, false));
                 }
@@ -133,13 +133,14 @@ impl Loops {
             }
         }
         for (_, mut rounds) in few {
+            keep_single_threads(recording, &mut rounds);
             if rounds.len() >= MIN_ROUNDS {
                 rounds.sort_unstable_by_key(|r| recording.intervals[r.index()].start);
                 found.add(measure(recording, lives, stacks, rounds, true));
             }
         }
-        let paced = paced(&Sources { recording, stacks, locks, serving }, &found.loops);
-        found.loops.iter_mut().zip(paced).for_each(|(found, paced)| found.paces = paced);
+        let paces = paces(&Sources { recording, lives, stacks, locks, serving }, &found.loops);
+        found.loops.iter_mut().zip(paces).for_each(|(found, pace)| found.pace = pace);
         found.index(recording);
         found
     }
@@ -171,8 +172,20 @@ impl Loops {
     /// True when a wait is a round of some loop that may look at what others do.
     pub(crate) fn is_round(&self, interval: &Interval) -> bool {
         let found = || self.loop_of(interval).map(|at| &self.loops[at]);
-        may_be_round(interval) && found().is_some_and(|found| !found.paces)
+        may_be_round(interval) && found().is_some_and(|found| found.pace == Pace::Unknown)
     }
+}
+
+/// Leaves out waits in processes of which several threads wait: a server's threads that each pause once, for
+/// a request of their own, are no rounds of one loop.
+fn keep_single_threads(recording: &Recording, rounds: &mut Vec<IntervalId>) {
+    let thread = |round: &IntervalId| recording.intervals[round.index()].thread;
+    let process = |round: &IntervalId| recording.thread(thread(round)).process;
+    let mut threads: BTreeMap<ProcessId, BTreeSet<ThreadId>> = BTreeMap::new();
+    for round in rounds.iter() {
+        threads.entry(process(round)).or_default().insert(thread(round));
+    }
+    rounds.retain(|round| threads.get(&process(round)).is_some_and(|threads| threads.len() == 1));
 }
 
 /// The places at which something that was polled for came at least once. There a poll ends with the
@@ -290,12 +303,18 @@ fn is_exact(recording: &Recording, cause: Cause, rounds: &[IntervalId]) -> bool 
     cause == Cause::Sleep && rounds.len() >= MIN_EXACT_ROUNDS && spread(&lengths) <= ALIKE
 }
 
-/// The share of the rounds before which the thread waited for an input and another one brought it.
-/// `rounds` are one thread's, in time order.
-fn fed(recording: &Recording, stacks: &Stacks, rounds: &[IntervalId]) -> f64 {
+/// The share of the rounds before which the thread waited for an input and another one brought it, other than a
+/// server's answer to what it asked. `rounds` are one thread's, in time order.
+fn fed(recording: &Recording, stacks: &Stacks, serving: &Serving, rounds: &[IntervalId]) -> f64 {
+    let process = |thread: ThreadId| recording.thread(thread).process;
+    let is_answer = |row: &Interval| {
+        let by_server = row.waker.is_some_and(|by| serving.listens(process(by)));
+        by_server && !serving.listens(process(row.thread))
+    };
     let between = rounds.windows(2).map(|pair| (pair[0].index() + 1)..pair[1].index());
     let fed = between.filter(|rows| {
-        recording.intervals[rows.clone()].iter().any(|row| is_input(recording, stacks, row))
+        let mut rows = recording.intervals[rows.clone()].iter();
+        rows.any(|row| is_input(recording, stacks, row) && !is_answer(row))
     });
     fed.count() as f64 / rounds.len().max(1) as f64
 }
@@ -321,7 +340,7 @@ pub(super) fn is_input(recording: &Recording, stacks: &Stacks, row: &Interval) -
 }
 
 /// True for a wait that can have a time limit and that, as far as is known, its timer ended.
-fn may_be_round(interval: &Interval) -> bool {
+pub(super) fn may_be_round(interval: &Interval) -> bool {
     let may = matches!(
         interval.cause,
         Cause::Sleep | Cause::Poll | Cause::Lock | Cause::Signal | Cause::Ipc | Cause::Net
@@ -396,7 +415,7 @@ fn measure(
         period,
         spread,
         work,
-        paces: false,
+        pace: Pace::Unknown,
         by_processes,
         end: last.start + last.duration,
         last: last.start,

@@ -1,10 +1,12 @@
 //! Loops that look at nothing: their thread sets the pace of what it brings to others.
 //!
 //! A thread that sleeps, hands something over, and sleeps again may look whether the last one was done, or
-//! may send at an agreed rate. Two things tell the second: it asks a server, as a client that thinks in
-//! between does; or it wakes on a grid, which takes a clock to keep, while pauses of one length drift.
-//! A shell that does no more between two processes that sleep than to write into a pipe looks at nothing
-//! either.
+//! may send at an agreed rate. Two things tell the second: it sends something to a server that hands it on to
+//! others; or it wakes on a grid, which takes a clock to keep, while pauses of one length drift. A shell that
+//! brings something to others between two processes that sleep looks at nothing either.
+//!
+//! A server that answers the asker alone tells less: the asker may be a client that thinks in between, or may
+//! look for work there.
 //!
 //! ```text
 //! pauses    |--- 10 ---|work|--- 10 ---|w|--- 10 ---|work|    wakes wander off
@@ -13,12 +15,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{Cause, Interval, Recording, ThreadId, Time, WakeSource};
+use culprit_engine::wakers::{Lives, is_descendant};
+use culprit_model::{Cause, Interval, ProcessId, Recording, ThreadId, Time, WakeSource};
 
 use super::Family;
 use super::chain::IntervalId;
 use super::locks::Locks;
-use super::loops::{Loop, is_input};
+use super::loops::{Loop, is_input, may_be_round};
 use super::serving::Serving;
 use super::stacks::Stacks;
 
@@ -38,89 +41,214 @@ const ON_GRID: f64 = 0.9;
 /// busy machines, which moves a grid's deviation towards 1.
 const OF_DRIFT: f64 = 0.35;
 
+/// How a loop goes on between its waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Pace {
+    /// It may look at what others do.
+    #[default]
+    Unknown,
+    /// It asks a server that keeps the answer to itself. Such a loop looks for something, or is a client that
+    /// thinks between its questions: who waits for it tells which.
+    Asks,
+    /// It sets the pace of what it brings to others.
+    Sets,
+}
+
 /// What tells it.
 pub(super) struct Sources<'a> {
     pub(super) recording: &'a Recording,
+    pub(super) lives: &'a Lives,
     pub(super) stacks: &'a Stacks,
     pub(super) locks: &'a Locks,
     pub(super) serving: &'a Serving,
 }
 
-/// When a thread brought something to others that waited for it.
+/// When a loop brought something to others that waited for it.
 #[derive(Default)]
 struct Gifts {
     /// To anybody.
     all: Vec<Time>,
-    /// To a server, whose wait was for requests.
-    requests: Vec<Time>,
+    /// To a server, whose wait was for requests, with the row of that wait if it is known who brought it.
+    requests: Vec<(Time, Option<usize>)>,
 }
 
-/// Which of these loops set a pace, in their order.
-pub(super) fn paced(sources: &Sources<'_>, loops: &[Loop]) -> Vec<bool> {
-    let givers: Vec<Option<ThreadId>> =
-        loops.iter().map(|found| giver(sources.recording, found)).collect();
-    let mut gifts: BTreeMap<_, _> =
-        givers.iter().flatten().map(|thread| (*thread, Gifts::default())).collect();
-    if gifts.is_empty() {
-        return vec![false; loops.len()];
-    }
-    for row in sources.recording.intervals.iter().filter(|row| row.cause.is_blocked()) {
-        sources.note(row, &mut gifts);
-    }
-    gifts.values_mut().for_each(|gifts| {
-        gifts.all.sort_unstable();
-        gifts.requests.sort_unstable();
-    });
-    let paces = |(found, giver): (&Loop, &Option<ThreadId>)| {
-        if asks_after(sources, &found.rounds) >= MIN_GIVES {
-            return true;
-        }
-        let Some(gifts) = giver.and_then(|thread| gifts.get(&thread)) else { return false };
-        let share = |moments: &[Time]| share_followed(sources.recording, &found.rounds, moments);
-        share(&gifts.requests) >= MIN_GIVES
-            || (share(&gifts.all) >= MIN_GIVES
-                && (found.by_processes || is_on_grid(sources.recording, &found.rounds)))
-    };
-    loops.iter().zip(&givers).map(paces).collect()
+/// Who brings what a loop brings.
+struct Givers {
+    threads: BTreeSet<ThreadId>,
+    /// Their processes: what one of them brings to another is no gift.
+    processes: BTreeSet<ProcessId>,
 }
 
-/// Who would bring something between the rounds of a loop: its thread, or the shell whose only children
-/// the rounds are; one that has others may look by them.
-fn giver(recording: &Recording, found: &Loop) -> Option<ThreadId> {
-    let thread = |round: &IntervalId| recording.intervals[round.index()].thread;
-    if !found.by_processes {
-        return Some(thread(&found.rounds[0]));
-    }
-    let process = |thread: ThreadId| recording.thread(thread).process;
-    let parent = recording.process(process(thread(&found.rounds[0]))).parent?;
-    let rounds: BTreeSet<_> = found.rounds.iter().map(|round| process(thread(round))).collect();
-    let children = recording.processes.iter().filter(|p| p.parent == Some(parent)).count();
-    let shell = recording.threads.iter().position(|t| t.process == parent)?;
-    (children == rounds.len()).then(|| ThreadId(u32::try_from(shell).unwrap_or(u32::MAX)))
+/// How these loops go on, in their order.
+pub(super) fn paces(sources: &Sources<'_>, loops: &[Loop]) -> Vec<Pace> {
+    let givers: Vec<Givers> = loops.iter().map(|found| sources.givers(found)).collect();
+    let gifts = sources.gifts(&givers);
+    let handed = sources.handed_on(&gifts);
+    let each = loops.iter().zip(givers.iter().zip(&gifts));
+    each.map(|(found, (givers, gifts))| sources.pace(found, (givers, gifts), &handed)).collect()
 }
+
+/// Whom each server's thread woke, and when.
+type HandedOn = BTreeMap<ThreadId, Vec<(Time, ThreadId)>>;
 
 impl Sources<'_> {
+    /// Of a loop's thread. A runtime's scheduler runs the program's tasks on any thread of the process; and
+    /// between two processes that sleep, the shell or another child of it does something.
+    fn givers(&self, found: &Loop) -> Givers {
+        let recording = self.recording;
+        let of = |row: &IntervalId| recording.intervals[row.index()].thread;
+        let thread = of(&found.rounds[0]);
+        let own = recording.thread(thread).process;
+        let mut processes = BTreeSet::from([own]);
+        if found.by_processes {
+            let Some(shell) = recording.process(own).parent else {
+                return Givers { threads: BTreeSet::new(), processes };
+            };
+            let all = (0..recording.processes.len()).map(ProcessId::from_index);
+            processes =
+                all.filter(|one| *one == shell || is_descendant(recording, *one, shell)).collect();
+        } else if !self.is_scheduler(found) {
+            return Givers { threads: BTreeSet::from([thread]), processes };
+        }
+        let threads = (0..recording.threads.len()).map(ThreadId::from_index);
+        let is_giver = |thread: &ThreadId| processes.contains(&recording.thread(*thread).process);
+        Givers { threads: threads.filter(is_giver).collect(), processes }
+    }
+
+    /// True for waits of a runtime for the next timer of any of its tasks.
+    fn is_scheduler(&self, found: &Loop) -> bool {
+        let first = &self.recording.intervals[found.rounds[0].index()];
+        self.stacks.in_family(first.stack, Family::Scheduler)
+    }
+
+    /// What the givers of each loop brought, in time order.
+    fn gifts(&self, givers: &[Givers]) -> Vec<Gifts> {
+        let mut gifts: Vec<Gifts> = givers.iter().map(|_| Gifts::default()).collect();
+        let mut loops_of: BTreeMap<ThreadId, Vec<usize>> = BTreeMap::new();
+        for (at, givers) in givers.iter().enumerate() {
+            givers.threads.iter().for_each(|thread| loops_of.entry(*thread).or_default().push(at));
+        }
+        if loops_of.is_empty() {
+            return gifts;
+        }
+        let rows = self.recording.intervals.iter().enumerate();
+        for (at, row) in rows.filter(|(_, row)| row.cause.is_blocked()) {
+            self.note((at, row), (givers, &loops_of), &mut gifts);
+        }
+        for gifts in &mut gifts {
+            gifts.all.sort_unstable();
+            gifts.requests.sort_unstable();
+        }
+        gifts
+    }
+
     /// Notes who ended a wait by bringing something.
-    fn note(&self, row: &Interval, gifts: &mut BTreeMap<ThreadId, Gifts>) {
+    fn note(
+        &self,
+        (at, row): (usize, &Interval),
+        (givers, loops_of): (&[Givers], &BTreeMap<ThreadId, Vec<usize>>),
+        gifts: &mut [Gifts],
+    ) {
         let end = row.start + row.duration;
         let (recording, stacks) = (self.recording, self.stacks);
         let is_request = || self.serving.for_requests(recording, stacks, row).is_some();
         if row.waker.is_none() && row.woken_by == Some(WakeSource::Network) && is_request() {
             // Nothing tells the sender; but hardly ever does a request come by chance just when a thread
             // is between two rounds.
-            let others = gifts.iter_mut().filter(|(thread, _)| **thread != row.thread);
-            others.for_each(|(_, gifts)| gifts.requests.push(end));
+            let others = givers.iter().zip(gifts.iter_mut());
+            let others = others.filter(|(givers, _)| !givers.threads.contains(&row.thread));
+            others.for_each(|(_, gifts)| gifts.requests.push((end, None)));
         }
         let giver = row.waker.filter(|by| *by != row.thread);
-        let Some(gifts) = giver.and_then(|by| gifts.get_mut(&by)) else { return };
+        let Some(loops) = giver.and_then(|by| loops_of.get(&by)) else { return };
+        let receiver = recording.thread(row.thread).process;
         // What a pool's thread waits for is a condition, which who only hands over a lock does not bring.
         let condition = row.cause == Cause::Lock && !self.locks.is_lock(recording, stacks, row);
-        if condition || is_input(recording, stacks, row) {
-            gifts.all.push(end);
+        let is_input = condition || is_input(recording, stacks, row);
+        let is_request = is_request();
+        for at_loop in loops {
+            // One's own thread may give to others of its process; a family does not give to itself.
+            let within = givers[*at_loop].threads.contains(&row.thread)
+                || (givers[*at_loop].processes.len() > 1
+                    && givers[*at_loop].processes.contains(&receiver));
+            if within {
+                continue;
+            }
+            if is_input {
+                gifts[*at_loop].all.push(end);
+            }
+            if is_request {
+                gifts[*at_loop].requests.push((end, Some(at)));
+            }
         }
-        if is_request() {
-            gifts.requests.push(end);
+    }
+
+    /// Whom the servers woke that these loops asked.
+    fn handed_on(&self, gifts: &[Gifts]) -> HandedOn {
+        let rows = gifts.iter().flat_map(|gifts| &gifts.requests).filter_map(|(_, row)| *row);
+        let mut handed: HandedOn =
+            rows.map(|row| (self.recording.intervals[row].thread, Vec::new())).collect();
+        for row in self.recording.intervals.iter().filter(|row| row.cause.is_blocked()) {
+            let by = row.waker.filter(|by| *by != row.thread);
+            if let Some(woken) = by.and_then(|by| handed.get_mut(&by)) {
+                woken.push((row.start + row.duration, row.thread));
+            }
         }
+        handed.values_mut().for_each(|woken| woken.sort_unstable());
+        handed
+    }
+
+    /// True unless a server answers its asker alone before it waits again.
+    fn is_handed_on(&self, row: Option<usize>, givers: &Givers, handed: &HandedOn) -> bool {
+        let Some(row) = row else { return true };
+        let recording = self.recording;
+        let wait = &recording.intervals[row];
+        let from = wait.start + wait.duration;
+        let rest = &recording.intervals[row + 1..self.lives.rows(wait.thread).end];
+        let next = rest.iter().find(|row| row.cause.is_blocked()).map(|row| row.start);
+        let woken = handed.get(&wait.thread).map_or(&[][..], Vec::as_slice);
+        let woken = &woken[woken.partition_point(|(time, _)| *time < from)..];
+        let mut woken = woken.iter().take_while(|(time, _)| next.is_none_or(|next| *time <= next));
+        woken.any(|(_, thread)| !givers.processes.contains(&recording.thread(*thread).process))
+    }
+
+    fn pace(&self, found: &Loop, (givers, gifts): (&Givers, &Gifts), handed: &HandedOn) -> Pace {
+        if asks_after(self, &found.rounds) >= MIN_GIVES {
+            return Pace::Sets;
+        }
+        let share = |moments: &[Time]| share_followed(self.recording, &found.rounds, moments);
+        let asked: Vec<Time> = gifts.requests.iter().map(|(time, _)| *time).collect();
+        if share(&asked) >= MIN_GIVES {
+            let on =
+                gifts.requests.iter().filter(|(_, row)| self.is_handed_on(*row, givers, handed));
+            let on: Vec<Time> = on.map(|(time, _)| *time).collect();
+            return if share(&on) >= MIN_GIVES { Pace::Sets } else { Pace::Asks };
+        }
+        let on_time = || found.by_processes || is_on_grid(self.recording, &self.wakes(found));
+        if share(&gifts.all) >= MIN_GIVES && on_time() { Pace::Sets } else { Pace::Unknown }
+    }
+
+    /// The rounds of a loop, in time order. Where a runtime's scheduler waits, any of its threads may: all that
+    /// waited as long are taken.
+    fn wakes(&self, found: &Loop) -> Vec<IntervalId> {
+        if !self.is_scheduler(found) {
+            return found.rounds.clone();
+        }
+        let recording = self.recording;
+        let process = |thread: ThreadId| recording.thread(thread).process;
+        let own = process(recording.intervals[found.rounds[0].index()].thread);
+        let is_wake = |row: &Interval| {
+            row.cause == found.cause
+                && process(row.thread) == own
+                && row.duration.0 * 2 >= found.wait.0
+                && may_be_round(row)
+                && self.stacks.in_family(row.stack, Family::Scheduler)
+        };
+        let rows = (0u32..).map(IntervalId).zip(&recording.intervals);
+        let mut wakes: Vec<IntervalId> =
+            rows.filter(|(_, row)| is_wake(row)).map(|(id, _)| id).collect();
+        wakes.sort_unstable_by_key(|id| recording.intervals[id.index()].start);
+        wakes
     }
 }
 

@@ -9,6 +9,7 @@ use culprit_model::{Cause, Interval, Nanos, ThreadId};
 
 use super::chain::is_pause;
 use super::loops::{Loop, Loops, MIN_ROUNDS};
+use super::pacing::Pace;
 use super::stacks::WaitKind;
 use super::{Evidence, IntervalId, Relation, Segment, SegmentId};
 
@@ -62,9 +63,14 @@ fn rounds(evidence: &Evidence<'_>) -> Vec<Vec<SegmentId>> {
 
 fn polls(evidence: &Evidence<'_>, found: &Loop, segments: &[SegmentId]) -> bool {
     let many = found.rounds.len() >= MIN_ROUNDS;
-    let looks = is_awaited(evidence, segments)
-        || (many && !is_expected(evidence, found) && others_end_it(evidence, found));
-    looks && !found.paces && !segments.is_empty()
+    let may_end = || many && !is_expected(evidence, found) && others_end_it(evidence, found);
+    let looks = match found.pace {
+        Pace::Unknown => is_awaited(evidence, segments) || may_end(),
+        // Whoever waits for it waits for the answer that it looks for.
+        Pace::Asks => is_awaited(evidence, segments),
+        Pace::Sets => false,
+    };
+    looks && !segments.is_empty()
 }
 
 /// True for a loop that waits for requests while no thread waits for it.

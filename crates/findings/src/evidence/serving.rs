@@ -18,7 +18,7 @@ use culprit_model::{Cause, Interval, MarkKind, ProcessId, Recording, Text, Threa
 
 use super::Family;
 use super::relation::executed;
-use super::stacks::Stacks;
+use super::stacks::{Stacks, WaitKind};
 use super::work::Work;
 
 /// Share of the time since it listens up to which a program that nobody asks may work: its start, its
@@ -130,7 +130,8 @@ impl Serving {
                     && !stacks.in_family(wait.stack, Family::Connect)
                     && !self.asking_processes.contains(&process)
             }
-            cause => cause == Cause::Poll,
+            // A database's backend polls its latch also while another one has the row that it needs.
+            cause => cause == Cause::Poll && stacks.wait_kind(wait.stack) != Some(WaitKind::Mutex),
         };
         (waits && *since <= wait.start && !self.asking.contains(&wait.thread)).then_some(address)
     }

@@ -9,7 +9,7 @@
 //! client  recv(head)             |~~ recv(body) ~~| goes on         its kernel delays the acknowledgement
 //! ```
 
-use culprit_model::{Cause, Interval, Nanos, ThreadId};
+use culprit_model::{Cause, Interval, Nanos, ThreadId, WakeSource};
 
 use crate::evidence::pauses::nobody_works;
 use crate::evidence::{Evidence, Family, Segment, SegmentId};
@@ -38,10 +38,13 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     yields_to: &[],
     claim: "Messages that are sent in several small writes wait 40 ms for an acknowledgement that the \
             other side's kernel delays.",
-    signature: "Waits for data of a TCP connection last 40 to 48 ms, again and again. They make up most of \
-                the thread's waiting for the network. No recorded thread works or sleeps meanwhile. The \
-                small writes themselves are inferred.",
-    not_reported: &["a peer that is recorded and sleeps or works meanwhile"],
+    signature: "Waits for data of a TCP connection last 40 to 48 ms, again and again, and end with a packet. \
+                They make up most of the thread's waiting for the network. No recorded thread works or \
+                sleeps meanwhile. The small writes themselves are inferred.",
+    not_reported: &[
+        "a peer that is recorded and sleeps or works meanwhile",
+        "waits that a timer of the waiter's own ends",
+    ],
     why: "Nagle's algorithm holds a small segment back while an earlier one is not acknowledged. The \
           receiver's kernel delays that acknowledgement by 40 ms, because an answer might carry it. So \
           the second small write of a message leaves 40 ms late, although both sides are idle.",
@@ -97,9 +100,16 @@ fn is_delayed(evidence: &Evidence<'_>, segment: &Segment) -> bool {
     let wait = evidence.of_segment(segment);
     let length = wait.duration;
     let fits = length.0 + EARLIER.0 >= DELAY.0 && length.0 <= DELAY.0 + LATER.0;
-    fits && wait.waker.is_none()
-        && nobody_works(evidence, segment)
-        && !anyone_pauses(evidence, wait)
+    // A timer of the waiter's own, such as that of an event loop, may last as long.
+    let may_be_packet = wait.waker.is_none() && wait.woken_by != Some(WakeSource::Timer);
+    fits && may_be_packet && nobody_works(evidence, segment) && !anyone_pauses(evidence, wait)
+}
+
+/// Whether packets ended these waits. What waits for any event may wait for a timer of its own, and some
+/// virtual CPUs do not say which interrupt ended a wait: there, some must be known.
+fn brought_by_packets(evidence: &Evidence<'_>, segments: &[SegmentId]) -> bool {
+    let mut waits = segments.iter().map(|s| evidence.of_segment(evidence.chain.segment(*s)));
+    waits.any(|wait| wait.cause == Cause::Net || wait.woken_by == Some(WakeSource::Network))
 }
 
 /// True where another thread sleeps for as long as a wait lasts, and wakes as it ends.
@@ -122,7 +132,8 @@ fn claim(evidence: &Evidence<'_>, t: &Tally<ThreadId>) -> Option<Claim> {
     let segments: Vec<SegmentId> = t.segments.iter().filter(delayed).copied().collect();
     let waits = evidence.waits(&segments).len();
     let total = evidence.total(&segments);
-    if waits < MIN_WAITS || total.share_of(t.total) < MIN_ALIKE {
+    let is_pattern = waits >= MIN_WAITS && total.share_of(t.total) >= MIN_ALIKE;
+    if !is_pattern || !brought_by_packets(evidence, &segments) {
         return None;
     }
     let function = tally::by(evidence, &segments, |s| {
@@ -154,19 +165,23 @@ mod tests {
     const RECEIVE: &str =
         "main;fetch;libc.so.6!recv;k:__x64_sys_recvfrom;k:tcp_recvmsg;k:sk_wait_data";
 
-    fn client(ms: u64, end: End) -> Recording {
+    fn waiter(ms: u64, end: End, (cause, stack): (Cause, &str)) -> Recording {
         let mut scene = Scene::default();
         let main = scene.program("client", None, 0);
         for _ in 0..20 {
             scene.run(main, 1, Cause::CpuUser, "main;fetch");
-            scene.wait(main, ms, Cause::Net, RECEIVE, end);
+            scene.wait(main, ms, cause, stack, end);
         }
         scene.done()
     }
 
+    fn client(ms: u64, end: End) -> Recording {
+        waiter(ms, end, (Cause::Net, RECEIVE))
+    }
+
     #[test]
     fn waits_of_forty_milliseconds_in_which_nobody_works_are_found() {
-        for end in [End::Network, End::Timer] {
+        for end in [End::Network, End::Interrupt] {
             let found = first(&client(41, end), "delayed-ack").expect("found");
             assert_eq!(found.cost.0, 820_000_000);
             assert!(
@@ -175,6 +190,16 @@ mod tests {
                 found.title
             );
         }
+    }
+
+    #[test]
+    fn a_timer_of_the_waiters_own_is_no_acknowledgement() {
+        const LOOP: &str = "main;libc.so.6!epoll_wait;k:ep_poll";
+        let found = |end| first(&waiter(40, end, (Cause::Poll, LOOP)), "delayed-ack").is_some();
+        assert!(found(End::Network));
+        assert!(!found(End::Timer));
+        assert!(!found(End::Interrupt), "it is not known whether a packet or a timer came");
+        assert!(first(&client(40, End::Timer), "delayed-ack").is_none());
     }
 
     #[test]

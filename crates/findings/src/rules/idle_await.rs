@@ -3,7 +3,7 @@
 use culprit_model::{Nanos, Severity, Text, Time};
 
 use super::idle_service;
-use crate::evidence::pacing::is_on_grid;
+use crate::evidence::pacing::{Pace, is_on_grid};
 use crate::evidence::pauses::{PauseEnd, Pauses, nobody_works};
 use crate::evidence::{Evidence, IntervalId, Relation, Segment, SegmentId, polling};
 use crate::followed_files;
@@ -149,31 +149,10 @@ fn pause(evidence: &Evidence<'_>, t: Tally<Text>, pauses: f64) -> Claim {
         .map(|s| evidence.work.during(evidence.chain.segment(*s), 1))
         .sum::<Nanos>();
     let is_alone = worked.share_of(t.total) < ALONE;
-    let title = if is_alone {
-        format!(
-            "idle for {COST} of {whole}: `{}` in {who} waits for a timer; no other thread works",
-            t.key
-        )
-    } else {
-        format!(
-            "`{}` in {who} waits for a timer for {COST} of {whole}; other threads work for {worked} of that",
-            t.key
-        )
-    };
-    let likely = |s: &SegmentId| {
-        PauseEnd::of(evidence.of_segment(evidence.chain.segment(*s))) == PauseEnd::Likely
-    };
-    let unseen: Vec<_> = t.segments.iter().copied().filter(likely).collect();
-    let unseen = evidence.total(&unseen).share_of(t.total);
+    let title = title(&t.key, &who, (whole, worked), is_alone);
+    let unseen = unseen_share(evidence, &t.segments);
     let awaited = polling::is_awaited(evidence, &t.segments);
-    let wanted = if paced_share(evidence, &t.segments) > 0.5 {
-        Some(PACED_WHY)
-    } else if are_planned(evidence, &t.segments) {
-        Some(PLANNED_WHY)
-    } else {
-        let is_most = pauses >= MOSTLY || fill_their_process(evidence, &t.segments);
-        (is_most && !awaited).then_some(MOSTLY_WHY)
-    };
+    let wanted = why_wanted(evidence, &t.segments, (pauses, awaited));
     let (why, fix) = match wanted {
         Some(why) => (why.to_owned(), String::new()),
         None if awaited => followed_files::reason_and_fix(evidence),
@@ -208,6 +187,45 @@ fn pause(evidence: &Evidence<'_>, t: Tally<Text>, pauses: f64) -> Claim {
     Claim { at_most, listed_from: MIN_IDLE, ..claim }
 }
 
+/// What passes in these waits, of the whole time; what other threads work in them.
+fn title(function: &str, who: &str, (whole, worked): (Nanos, Nanos), is_alone: bool) -> String {
+    match is_alone {
+        true => format!(
+            "idle for {COST} of {whole}: `{function}` in {who} waits for a timer; no other thread works"
+        ),
+        false => format!(
+            "`{function}` in {who} waits for a timer for {COST} of {whole}; other threads work for {worked} \
+             of that"
+        ),
+    }
+}
+
+/// The share of these waits of which nothing says what ended them.
+fn unseen_share(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
+    let likely = |s: &SegmentId| {
+        PauseEnd::of(evidence.of_segment(evidence.chain.segment(*s))) == PauseEnd::Likely
+    };
+    let unseen: Vec<_> = segments.iter().copied().filter(likely).collect();
+    evidence.total(&unseen).share_of(evidence.total(segments))
+}
+
+/// Why these pauses may be wanted, if something says so. `pauses` is the share of the wall time that all of the
+/// program's pauses take; `awaited` is true where another thread waits for what comes after these.
+fn why_wanted(
+    evidence: &Evidence<'_>,
+    segments: &[SegmentId],
+    (pauses, awaited): (f64, bool),
+) -> Option<&'static str> {
+    if paced_share(evidence, segments) > 0.5 {
+        return Some(PACED_WHY);
+    }
+    if are_planned(evidence, segments) {
+        return Some(PLANNED_WHY);
+    }
+    let is_most = pauses >= MOSTLY || fill_their_process(evidence, segments);
+    (is_most && !awaited).then_some(MOSTLY_WHY)
+}
+
 /// True where one process pauses again and again, and hardly does anything else in its life.
 fn fill_their_process(evidence: &Evidence<'_>, segments: &[SegmentId]) -> bool {
     let process = |s: &Segment| Some(evidence.process(evidence.of_segment(s).thread));
@@ -226,7 +244,10 @@ fn fill_their_process(evidence: &Evidence<'_>, segments: &[SegmentId]) -> bool {
 fn paced_share(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
     let is_paced = |s: &&SegmentId| {
         let interval = evidence.of_segment(evidence.chain.segment(**s));
-        evidence.loops.loop_of(interval).is_some_and(|at| evidence.loops.loops[at].paces)
+        evidence
+            .loops
+            .loop_of(interval)
+            .is_some_and(|at| evidence.loops.loops[at].pace != Pace::Unknown)
     };
     let paced: Vec<_> = segments.iter().filter(is_paced).copied().collect();
     evidence.total(&paced).share_of(evidence.total(segments))

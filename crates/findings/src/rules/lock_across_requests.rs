@@ -13,11 +13,14 @@
 //! A pool of connections is such a server, too: while client a has the pooled connection and does something else,
 //! the pool waits for a's next request, and client b for the pool.
 
-use culprit_model::{Cause, Nanos, ProcessId, ThreadId};
+use culprit_model::{Cause, Interval, Nanos, ProcessId, StackId, ThreadId};
 
+use crate::evidence::stacks::WaitKind;
 use crate::evidence::{Evidence, Relation, Segment, Wait};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity};
 use crate::tally::{self, Tally};
+
+use super::lock_contention::own_function;
 
 /// The rule.
 pub(crate) struct LockAcrossRequests;
@@ -59,7 +62,7 @@ enum Kept {
     Connection,
 }
 
-/// What is kept, the server's thread that it is kept at, and the thread that its time passes in.
+/// What is kept, the server's thread that it is kept at, and the client that keeps it.
 type Key = (Kept, ThreadId, ThreadId);
 
 impl Rule for LockAcrossRequests {
@@ -68,7 +71,7 @@ impl Rule for LockAcrossRequests {
         let key = |s: &Segment| {
             let lock = holder(evidence, s).map(|thread| (Kept::Lock, thread));
             let (kept, thread) = lock.or_else(|| Some((Kept::Connection, pool(evidence, s)?)))?;
-            Some((kept, thread, evidence.of_segment(s).thread))
+            Some((kept, thread, client(evidence, s, thread).0))
         };
         tally::by(evidence, &all, key).into_iter().map(|t| told(evidence, t)).collect()
     }
@@ -83,7 +86,7 @@ fn holder(evidence: &Evidence<'_>, segment: &Segment) -> Option<ThreadId> {
     for wait in evidence.waits_around(segment) {
         // Who waits for the holder may be waited for by the next one in the queue.
         let for_lock = [idle, waits_for_it].contains(&Some(wait.by)) && !wait.for_requests;
-        if for_lock && evidence.interval(wait.interval).cause == Cause::Lock {
+        if for_lock && is_for_lock(evidence, evidence.interval(wait.interval)) {
             waits_for_it = Some(wait.waiter);
         } else if wait.relation == Relation::Peer && waits_for_it == Some(wait.by) {
             return idle;
@@ -91,6 +94,31 @@ fn holder(evidence: &Evidence<'_>, segment: &Segment) -> Option<ThreadId> {
         idle = if wait.for_requests { Some(wait.waiter) } else { idle };
     }
     None
+}
+
+/// The client that a server's thread waits for in a segment, and what it is in meanwhile: its own work, or its
+/// wait for somebody else.
+fn client(
+    evidence: &Evidence<'_>,
+    segment: &Segment,
+    server: ThreadId,
+) -> (ThreadId, Option<StackId>) {
+    let own = evidence.of_segment(segment);
+    let mut waits: Vec<Wait> = Vec::new();
+    for wait in evidence.waits_around(segment) {
+        if wait.waiter == server {
+            let inside = waits.iter().find(|inner| inner.waiter == wait.by);
+            let stack = inside.map_or(own.stack, |wait| evidence.interval(wait.interval).stack);
+            return (wait.by, stack);
+        }
+        waits.push(*wait);
+    }
+    (own.thread, own.stack)
+}
+
+/// True for a wait for a lock, be it in the kernel's words or in the server's own: some poll for it.
+fn is_for_lock(evidence: &Evidence<'_>, wait: &Interval) -> bool {
+    wait.cause == Cause::Lock || evidence.stacks.wait_kind(wait.stack) == Some(WaitKind::Mutex)
 }
 
 /// The thread of a pool of connections that waits for one of its clients in a segment, while another client waits
@@ -144,7 +172,7 @@ fn servers_rest(evidence: &Evidence<'_>, process: ProcessId, segment: &Segment) 
 }
 
 fn told(evidence: &Evidence<'_>, t: Tally<Key>) -> Claim {
-    let (kept, holder, meanwhile) = t.key;
+    let (kept, holder, keeper) = t.key;
     let kept = match kept {
         Kept::Lock => "lock",
         Kept::Connection => "pooled connection",
@@ -153,17 +181,17 @@ fn told(evidence: &Evidence<'_>, t: Tally<Key>) -> Claim {
     let server = recording.process_name(evidence.process(holder));
     let whole = evidence.chain.whole;
     let waits = evidence.waits(&t.segments).len() as f64;
-    let title = if meanwhile == holder {
+    let title = if keeper == holder {
         format!(
             "a client that no record names keeps a {kept} of {server} between its requests: others wait \
              {COST} of {whole} ({PERCENT}) for it"
         )
     } else {
         let function = tally::by(evidence, &t.segments, |s| {
-            Some(evidence.name(evidence.stacks.focus(evidence.of_segment(s).stack)))
+            Some(evidence.name(own_function(evidence, client(evidence, s, holder).1)))
         });
         let function = function.into_iter().next().map_or_else(|| "?".into(), |f| f.key);
-        let client = recording.thread_name(meanwhile);
+        let client = recording.thread_name(keeper);
         format!(
             "{client} keeps a {kept} of {server} while it is in `{function}`: others wait {COST} of {whole} \
              ({PERCENT}) for it"
@@ -188,7 +216,7 @@ mod tests {
     const RENDER: &str = "main;render;libc.so.6!clock_nanosleep;k:do_nanosleep";
 
     /// Two clients of a server with a thread for each; the second one waits 100 ms, for a lock or for work.
-    fn two_clients(locked: bool) -> Recording {
+    fn two_clients(lock: Option<(Cause, &str)>) -> Recording {
         let mut scene = Scene::default();
         let second = scene.program("second", None, 0);
         let server = scene.program("server", Some(second), 0);
@@ -200,8 +228,8 @@ mod tests {
             scene.run(first, 10, Cause::CpuUser, "main;commit");
             scene.wait(server, 95, Cause::Net, SERVE, End::By(first));
             scene.run(server, 5, Cause::CpuUser, "clone3;serve;commit");
-            if locked {
-                scene.wait(serves_second, 98, Cause::Lock, LOCK, End::By(server));
+            if let Some((cause, stack)) = lock {
+                scene.wait(serves_second, 98, cause, stack, End::By(server));
             } else {
                 scene.run(serves_second, 98, Cause::CpuUser, "clone3;serve;scan");
             }
@@ -225,13 +253,17 @@ mod tests {
 
     #[test]
     fn what_a_client_does_between_its_requests_is_paid_by_who_waits_for_its_lock() {
-        let found = first(&two_clients(true), "lock-across-requests").expect("found");
-        assert!(
-            found.title.contains("first (102) keeps a lock of server (101)"),
-            "{}",
-            found.title
-        );
-        assert!(found.share > 0.8, "{}", found.share);
+        const ROW: &str = "clone3;serve;update;XactLockTableWait;LockAcquire;ProcSleep;WaitLatch;\
+                           WaitEventSetWait;libc.so.6!epoll_wait;k:do_epoll_wait";
+        for lock in [(Cause::Lock, LOCK), (Cause::Poll, ROW)] {
+            let found = first(&two_clients(Some(lock)), "lock-across-requests").expect("found");
+            assert!(
+                found.title.contains("first (102) keeps a lock of server (101)"),
+                "{}",
+                found.title
+            );
+            assert!(found.share > 0.8, "{}", found.share);
+        }
     }
 
     /// Two clients of a pool with one thread and one connection: the second one waits while the first one renders.
@@ -305,6 +337,6 @@ mod tests {
 
     #[test]
     fn a_server_that_works_for_the_one_who_waits_has_no_lock_in_the_way() {
-        assert!(first(&two_clients(false), "lock-across-requests").is_none());
+        assert!(first(&two_clients(None), "lock-across-requests").is_none());
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod alloc_churn;
 pub(crate) mod answer_after_timer;
 pub(crate) mod atomic_contention;
 pub(crate) mod blocked_event_loop;
+pub(crate) mod blocked_thread_pool;
 pub(crate) mod case_fold_hot;
 pub(crate) mod clock_in_kernel;
 pub(crate) mod commit_batch_too_small;

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use culprit_model::{Severity, StackId, ThreadId};
+use culprit_engine::wakers::is_descendant;
+use culprit_model::{ProcessId, Severity, StackId, ThreadId};
 
 use crate::evidence::relation::is_for_output;
 use crate::evidence::{Evidence, Relation, Segment, SegmentId};
@@ -114,14 +115,19 @@ fn told(evidence: &Evidence<'_>, t: Tally<(ThreadId, End)>) -> Claim {
     Claim { at_most, ..claim }
 }
 
-/// True for a stage of a pipeline that waits for another stage which computes most of the time:
-/// both are children of one shell.
+/// True for a stage of a pipeline that waits for another stage which computes most of the time: a shell
+/// above both has started them, be it through a shell of its own for `{ ...; }`.
 fn is_pipelined(evidence: &Evidence<'_>, waiter: ThreadId, segments: &[SegmentId]) -> bool {
-    let parent = |thread| evidence.recording.process(evidence.process(thread)).parent;
-    let stage = parent(waiter);
+    let recording = evidence.recording;
+    let stage = evidence.process(waiter);
+    let started = |process: ProcessId| recording.process(process).parent.is_some();
     let computes = |id: &SegmentId| {
         let interval = evidence.of_segment(evidence.chain.segment(*id));
-        interval.cause.is_cpu() && stage.is_some() && parent(interval.thread) == stage
+        let other = evidence.process(interval.thread);
+        let apart = other != stage
+            && !is_descendant(recording, other, stage)
+            && !is_descendant(recording, stage, other);
+        interval.cause.is_cpu() && apart && started(stage) && started(other)
     };
     let computed: Vec<_> = segments.iter().copied().filter(computes).collect();
     evidence.total(&computed).0 * 2 > evidence.total(segments).0
@@ -175,11 +181,12 @@ mod tests {
 
     #[test]
     fn stages_of_a_shells_pipeline_that_wait_for_one_that_computes_weigh_little() {
-        let severity = |doing: Cause| {
+        let severity = |doing: Cause, grouped: bool| {
             let mut scene = Scene::default();
             let shell = scene.program("sh", None, 0);
+            let first_shell = if grouped { scene.program("sh", Some(shell), 0) } else { shell };
             let (writer, reader) =
-                (scene.program("sort", Some(shell), 0), scene.program("sum", Some(shell), 0));
+                (scene.program("sort", Some(first_shell), 0), scene.program("sum", Some(shell), 0));
             for step in 0..10 {
                 scene.run(reader, 99, doing, &format!("main;sum{step}"));
                 scene.wait(writer, 99, Cause::Pipe, WRITE, End::By(reader));
@@ -190,8 +197,9 @@ mod tests {
             scene.wait(shell, 1000, Cause::Child, wait, End::By(writer));
             first(&scene.done(), "pipe-backpressure").map(|f| f.severity)
         };
-        assert_eq!(severity(Cause::CpuUser), Some(Severity::Low));
-        assert_eq!(severity(Cause::Disk), Some(Severity::High));
+        assert_eq!(severity(Cause::CpuUser, false), Some(Severity::Low));
+        assert_eq!(severity(Cause::CpuUser, true), Some(Severity::Low), "of a group");
+        assert_eq!(severity(Cause::Disk, false), Some(Severity::High));
     }
 
     #[test]

@@ -29,7 +29,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     not_reported: &[
         "a sleep while holding a lock (`lock-contention`)",
         "a server that sleeps before it answers",
-        "a client that sends requests to a server at a fixed rate",
+        "a client that sends requests to a server at a fixed rate, where nobody waits for what it finds",
+        "threads of a server that each pause once for a request",
         "a producer that delivers on a fixed schedule: it wakes at exact multiples of a period",
         "a shell that only writes into a pipe between two sleeps",
         "a server that receives no requests",
@@ -383,6 +384,75 @@ mod tests {
             scene.wait(driver, 1, Cause::Pipe, READ, End::By(follower));
             scene.wait(follower, 50, Cause::Poll, "main;follow;k:do_sys_poll", End::By(driver));
             scene.run(follower, 1, Cause::CpuUser, "main;print");
+        }
+        assert!(first(&scene.done(), "poll-sleep-loop").is_none());
+    }
+
+    /// Stages that each look for work at a queue's server every 100 ms, and a desk that waits for the last one.
+    fn stages(pushes: bool) -> Recording {
+        const ASK: &str =
+            "main;pop;libc.so.6!recv;k:__x64_sys_recvfrom;k:tcp_recvmsg;k:sk_wait_data";
+        const LOOP: &str = "main;event_loop;libc.so.6!epoll_wait;k:do_epoll_wait;k:ep_poll";
+        let mut scene = Scene::default();
+        let desk = scene.program("desk", None, 0);
+        let queue = scene.program("queue", Some(desk), 0);
+        let stage = scene.program("stage", Some(desk), 0);
+        for round in 0..24 {
+            scene.wait(stage, 98, Cause::Sleep, NAP, End::Timer);
+            scene.run(stage, 1, Cause::CpuUser, "main;pop");
+            scene.wait(queue, 99, Cause::Poll, LOOP, End::By(stage));
+            scene.run(queue, 1, Cause::CpuUser, "main;event_loop;answer");
+            scene.wait(stage, 1, Cause::Net, ASK, End::By(queue));
+            // It finds work each third time, or brings some each time.
+            if pushes || round % 3 == 2 {
+                let waited = if pushes { 100 } else { 300 };
+                scene.wait(desk, waited, Cause::Net, ASK, End::By(queue));
+            }
+        }
+        let mut recording = scene.done();
+        let process = recording.thread(queue).process;
+        recording.marks.push(culprit_model::Mark {
+            time: culprit_model::Time::START,
+            process,
+            thread: None,
+            kind: culprit_model::MarkKind::Listen,
+            text: "127.0.0.1:6379".into(),
+        });
+        recording
+    }
+
+    #[test]
+    fn who_asks_a_server_for_work_polls_if_others_wait_for_what_it_finds() {
+        let found = first(&stages(false), "poll-sleep-loop").expect("found");
+        assert!(found.title.starts_with("stage (102) polls"), "{}", found.title);
+        assert!(found.share > 0.9, "{}", found.share);
+        assert!(first(&stages(true), "poll-sleep-loop").is_none(), "it sets the pace");
+    }
+
+    /// A server with a thread for each request, which sleeps before it answers.
+    #[test]
+    fn threads_that_each_pause_once_are_no_loop() {
+        let mut scene = Scene::default();
+        let client = scene.program("client", None, 0);
+        let server = scene.program("server", Some(client), 0);
+        let process = scene.recording.thread(server).process;
+        for round in 0..20 {
+            let thread = scene.thread(process, "answers", round * 60);
+            scene.wait(
+                thread,
+                59,
+                Cause::Sleep,
+                "clone3;answer;libc.so.6!clock_nanosleep;k:do_nanosleep",
+                End::Timer,
+            );
+            scene.run(thread, 1, Cause::CpuUser, "clone3;answer");
+            scene.wait(
+                client,
+                60,
+                Cause::Net,
+                "main;ask;libc.so.6!recv;k:tcp_recvmsg;k:sk_wait_data",
+                End::By(thread),
+            );
         }
         assert!(first(&scene.done(), "poll-sleep-loop").is_none());
     }

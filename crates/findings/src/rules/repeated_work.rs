@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use culprit_model::{Cause, Nanos, ProcessId, Severity, StackId, Text, ThreadId};
 
-use crate::evidence::Evidence;
 use crate::evidence::relation::executed;
-use crate::rule::{Claim, Group, Rule, RuleDoc, Specificity, Threshold};
+use crate::evidence::{Evidence, SegmentId};
+use crate::rule::{COST, Claim, Group, Rule, RuleDoc, Site, Specificity, Threshold};
 use crate::settle::{MEDIUM_SHARE, severity_of};
 
 /// The rule.
@@ -21,6 +21,9 @@ const MIN_EACH: Nanos = Nanos(20_000_000);
 /// Spread of the runs' CPU time (interquartile range / median) up to which they do the same work.
 const MAX_SPREAD: f64 = 0.25;
 
+/// Runs from which the repetition itself is the reason: a loop over items, and not what each run does.
+const MIN_LOOP: usize = 50;
+
 /// Characters of a command line that a title shows.
 const SHOWN: usize = 60;
 
@@ -32,7 +35,8 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
     claim: "The same program runs many times with the same arguments.",
     signature: "Several processes ran with the same arguments (at least one) and used about the \
                 same CPU time. Their work, including their children's, lies on the critical path. \
-                Other findings explain that time; this one reports that it was spent repeatedly.",
+                With dozens of runs, that time counts for this finding. With fewer, other findings \
+                explain it, and this one reports that it was spent repeatedly.",
     not_reported: &[
         "runs shorter than 20 ms: see `spawn-storm`",
         "runs whose CPU time varies: their input differs",
@@ -54,6 +58,15 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             unit: "count",
             reason: "A script may run a command two or three times between its steps. At double, \
                      loops over a handful of items would be missed.",
+            source: "definition",
+        },
+        Threshold {
+            what: "runs of one command line from which their time counts for this finding",
+            value: MIN_LOOP as f64,
+            unit: "count",
+            reason: "So many equal runs are a loop over items, each with a run of its own. With fewer, what a \
+                     run does may be as much the reason. At half, a script that builds some dozen parts \
+                     would count.",
             source: "definition",
         },
         Threshold {
@@ -128,10 +141,18 @@ fn ancestor_in(
 /// Time by where it passed.
 type Places = BTreeMap<(ThreadId, StackId), Nanos>;
 
+/// What a run took on the path.
+#[derive(Default)]
+struct OnPath {
+    total: Nanos,
+    places: Places,
+    segments: Vec<SegmentId>,
+}
+
 /// What the runs took, each with its children.
 struct Runs {
     /// On the path, and where.
-    on_path: BTreeMap<ProcessId, (Nanos, Places)>,
+    on_path: BTreeMap<ProcessId, OnPath>,
     /// On CPUs.
     cpu: BTreeMap<ProcessId, Nanos>,
 }
@@ -145,13 +166,14 @@ impl Runs {
             .collect();
         let run = |thread: ThreadId| run_of[evidence.process(thread).index()];
         let mut runs = Self { on_path: BTreeMap::new(), cpu: BTreeMap::new() };
-        for (_, segment) in evidence.chain.iter() {
+        for (id, segment) in evidence.chain.iter() {
             let interval = evidence.of_segment(segment);
             if let Some(run) = run(interval.thread).filter(|_| is_work(interval.cause)) {
-                let (total, stacks) = runs.on_path.entry(run).or_default();
-                *total += segment.length;
+                let of_run = runs.on_path.entry(run).or_default();
+                of_run.total += segment.length;
+                of_run.segments.push(id);
                 if let Some(stack) = interval.stack {
-                    *stacks.entry((interval.thread, stack)).or_default() += segment.length;
+                    *of_run.places.entry((interval.thread, stack)).or_default() += segment.length;
                 }
             }
         }
@@ -185,27 +207,32 @@ fn told(
     group: &[ProcessId],
     runs: &Runs,
 ) -> Option<(Nanos, Claim)> {
-    let total: Nanos = group.iter().filter_map(|id| runs.on_path.get(id)).map(|(t, _)| *t).sum();
+    let on_path = || group.iter().filter_map(|id| runs.on_path.get(id));
+    let total: Nanos = on_path().map(|of_run| of_run.total).sum();
     let each = Nanos(total.0 / group.len() as u64);
     let share = total.share_of(evidence.chain.whole);
     let spread = runs.spread(group);
     if each < MIN_EACH || share < MEDIUM_SHARE || spread > MAX_SPREAD {
         return None;
     }
-    let mut stacks = Places::new();
-    for (_, of_run) in group.iter().filter_map(|id| runs.on_path.get(id)) {
-        of_run.iter().for_each(|(at, time)| *stacks.entry(*at).or_default() += *time);
-    }
-    let costliest = stacks.into_iter().max_by_key(|(_, time)| *time).map(|(at, _)| at);
-    let title = format!(
-        "`{}` runs {} times: {each} each, {total} of {} in total",
-        shown(line),
-        group.len(),
-        evidence.chain.whole
-    );
-    let severity = severity_of(share).min(Severity::Medium);
-    let claim = Claim::statement(&DOC, title, severity)
-        .pointing(costliest.into_iter().collect())
+    let runs_and_each = format!("`{}` runs {} times: {each} each", shown(line), group.len());
+    let whole = evidence.chain.whole;
+    let claim = if group.len() >= MIN_LOOP {
+        let title = format!("{runs_and_each}, {COST} of {whole} in total");
+        let segments = on_path().flat_map(|of_run| &of_run.segments).copied().collect();
+        let claim = Claim::new(&DOC, title, segments).at(Site::Work);
+        Claim { at_most: Severity::Medium, specificity: Specificity::Mechanism, ..claim }
+    } else {
+        let mut places = Places::new();
+        for (at, time) in on_path().flat_map(|of_run| &of_run.places) {
+            *places.entry(*at).or_default() += *time;
+        }
+        let costliest = places.into_iter().max_by_key(|(_, time)| *time).map(|(at, _)| at);
+        let title = format!("{runs_and_each}, {total} of {whole} in total");
+        let severity = severity_of(share).min(Severity::Medium);
+        Claim::statement(&DOC, title, severity).pointing(costliest.into_iter().collect())
+    };
+    let claim = claim
         .sure(0.8)
         .fact("runs with the same arguments", group.len() as f64, "count")
         .time("mean time of one run on the critical path", each)
@@ -265,6 +292,21 @@ mod tests {
         );
         assert_eq!((found.cost, found.severity), (Nanos::ZERO, Severity::Medium));
         assert_eq!(&*found.at[0].function, "parse");
+    }
+
+    #[test]
+    fn a_run_for_each_item_is_the_reason_and_not_what_a_run_does() {
+        let recording = with(&[("-r .country", 27); 160]);
+        let found = first(&recording, "repeated-work").expect("found");
+        assert_eq!(
+            found.title,
+            "`tool --load -r .country` runs 160 times: 27.0 ms each, 4.32 s of 4.32 s in total"
+        );
+        assert_eq!((found.cost.0, found.severity), (4_320_000_000, Severity::Medium));
+        assert_eq!(
+            crate::scene::told(&recording).first().map(String::as_str),
+            Some("repeated-work 4320")
+        );
     }
 
     #[test]

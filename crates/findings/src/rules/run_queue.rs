@@ -63,6 +63,14 @@ pub(crate) const DOC: RuleDoc = RuleDoc {
             source: "definition",
         },
         Threshold {
+            what: "free CPU time, as a share of the wait of processes that may use only some CPUs",
+            value: few_cpus::MIN_FREE,
+            unit: "share",
+            reason: "With less, a wider mask saves little. At double, a recorder or a housekeeper that uses the \
+                     other CPU for a moment hides the finding.",
+            source: "definition",
+        },
+        Threshold {
             what: "difference between the recorded run-queue time and the kernel's",
             value: MOST_APART,
             unit: "share",

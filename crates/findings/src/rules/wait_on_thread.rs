@@ -186,11 +186,12 @@ fn is_left_over(evidence: &Evidence<'_>, work: &Work, segments: &[SegmentId]) ->
     work.with_at_least(2, from, to).share_of(to.since(from)) > MAX_PARALLEL
 }
 
-/// True while a thread waits for others of its process and none of them works: something outside
-/// ends the wait, or its end was not recorded.
+/// True while the thread that another one waits for itself waits, and nobody works or no record says for whom:
+/// something outside ends the wait, or its end was not recorded.
 fn is_at_rest(evidence: &Evidence<'_>, segment: &Segment) -> bool {
-    let cause = evidence.of_segment(segment).cause;
-    matches!(cause, Cause::Lock | Cause::Poll) && nobody_works(evidence, segment)
+    let interval = evidence.of_segment(segment);
+    let waits = matches!(interval.cause, Cause::Lock | Cause::Poll);
+    waits && (interval.waker.is_none() || nobody_works(evidence, segment))
 }
 
 /// True where a runtime's own thread works while another thread polls: the poll is not for that.

@@ -16,6 +16,7 @@ mod registers;
 
 use std::collections::BTreeMap;
 
+use culprit_kernel::Task;
 use culprit_model::{LossKind, ThreadId, Tid, Time};
 use culprit_place::procfs::{self, State};
 use culprit_symbols::{Avma, Outcome, Registers, StackDump, Truncation};
@@ -23,7 +24,6 @@ use culprit_symbols::{Avma, Outcome, Registers, StackDump, Truncation};
 use crate::clock::monotonic_ns;
 use crate::enrich::interpreters::is_jvm;
 use crate::enrich::managed::ManagedCode;
-use crate::events::decode::Task;
 use crate::events::handle::{Handler, why_cut};
 use crate::events::space::SpaceId;
 use crate::events::waiting::{MOST_BYTES, read_stack};

@@ -10,11 +10,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use culprit_kernel::MappedFile;
 use culprit_model::Pid;
 use culprit_place::procfs;
 use rustc_hash::FxHashSet;
 
-use crate::events::decode::MappedFile;
 use crate::symbolize::modules::MEMORY_FILE;
 
 /// A mapped file, opened or not.

@@ -15,6 +15,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use culprit_kernel::Task;
 use culprit_model::{Tid, counter_names as names};
 use culprit_place::procfs::{self, State};
 use culprit_place::{Counters, Pid};
@@ -25,7 +26,6 @@ use crate::enrich::datagrams::{DatagramDrops, Dropped};
 use crate::enrich::interpreters::Interpreted;
 use crate::enrich::joined::{Cgroups, JoinedCgroup};
 use crate::enrich::managed::ManagedNews;
-use crate::events::decode::Task;
 use crate::events::sockets::{PolledSockets, ServerAndClient, polled_sockets};
 use crate::session::subjects::processes_with_threads;
 use crate::symbolize::modules::kernel_pid;

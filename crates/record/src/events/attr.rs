@@ -2,13 +2,15 @@
 //!
 //! A description says what fires, what a record holds, whom it watches and which stream it goes
 //! to; [`EventSpec::attr`] turns it into the kernel's structure. The field order of a sample is
-//! fixed by the kernel (`PERF_RECORD_SAMPLE` in perf_event_open(2)) and `decode` follows the same
-//! [`Fields`], so writer and reader cannot disagree. The set was chosen by measurement: see
+//! fixed by the kernel, and both the request and the reader follow [`Fields::layout`], so they
+//! cannot disagree. The set was chosen by measurement: see
 //! docs/recorder-cost.md of this crate.
 
 use std::ffi::CStr;
 use std::sync::Arc;
 
+use culprit_kernel::Layout;
+use culprit_kernel::attr::sample;
 use culprit_symbols::{Arch, FileOffset, Registers};
 use perf_event_open_sys::bindings as sys;
 use perf_event_open_sys::bindings::perf_event_attr;
@@ -46,6 +48,14 @@ impl Stream {
     /// Whether records carry the number of their event; streams of one event kind need not.
     pub(crate) const fn identified(self) -> bool {
         matches!(self, Self::Samples | Self::Probes)
+    }
+
+    /// What all records of its rings have: whose they are, when, and of which event.
+    pub(crate) const fn layout(self) -> Layout {
+        const WHO_AND_WHEN: Layout = Layout::new(sample::TID | sample::TIME, true);
+        const IDENTIFIED: Layout =
+            Layout::new(sample::IDENTIFIER | sample::TID | sample::TIME, true);
+        if self.identified() { IDENTIFIED } else { WHO_AND_WHEN }
     }
 
     /// What its ring holds, in a word.
@@ -266,9 +276,6 @@ pub(crate) fn stack_pointer(mask: u64, registers: &[u64]) -> Option<u64> {
     registers.get(below.count_ones() as usize).copied()
 }
 
-/// The architecture's bit for `PERF_SAMPLE_REGS_ABI_64`.
-pub(crate) const REGISTERS_64: u64 = sys::PERF_SAMPLE_REGS_ABI_64 as u64;
-
 impl EventSpec {
     /// An event that never fires, to own a ring.
     pub(crate) fn anchor() -> Self {
@@ -313,8 +320,9 @@ impl EventSpec {
                 attr.set_freq(1);
             }
         }
-        attr.sample_type = self.fields.sample_type(self.role.stream());
-        attr.sample_regs_user = self.fields.registers;
+        let layout = self.fields.layout(self.role.stream());
+        attr.sample_type = layout.sample_type;
+        attr.sample_regs_user = layout.user_registers;
         attr.sample_stack_user = self.fields.stack_bytes;
         if options.features.lost_count {
             attr.read_format = u64::from(sys::PERF_FORMAT_LOST);
@@ -371,18 +379,20 @@ impl ProbePoint {
 }
 
 impl Fields {
-    /// The kernel's bits for a sample of these fields in `stream`.
-    pub(crate) fn sample_type(self, stream: Stream) -> u64 {
+    /// What a sample of these fields looks like in `stream`.
+    pub(crate) fn layout(self, stream: Stream) -> Layout {
         let optional = [
-            (stream.identified(), sys::PERF_SAMPLE_IDENTIFIER),
-            (self.address, sys::PERF_SAMPLE_ADDR),
-            (self.period, sys::PERF_SAMPLE_PERIOD),
-            (self.callchain, sys::PERF_SAMPLE_CALLCHAIN),
-            (self.raw, sys::PERF_SAMPLE_RAW),
-            (self.registers != 0, sys::PERF_SAMPLE_REGS_USER),
-            (self.stack_bytes != 0, sys::PERF_SAMPLE_STACK_USER),
+            (self.address, sample::ADDR),
+            (self.period, sample::PERIOD),
+            (self.callchain, sample::CALLCHAIN),
+            (self.raw, sample::RAW),
+            (self.registers != 0, sample::REGS_USER),
+            (self.stack_bytes != 0, sample::STACK_USER),
         ];
-        let wanted = optional.iter().filter(|(on, _)| *on).map(|(_, bit)| u64::from(*bit));
-        u64::from(sys::PERF_SAMPLE_TID | sys::PERF_SAMPLE_TIME) | wanted.sum::<u64>()
+        let wanted = optional.iter().filter(|(on, _)| *on).map(|(_, bit)| bit);
+        let sample_type = stream.layout().sample_type | wanted.sum::<u64>();
+        let mut layout = Layout::new(sample_type, true);
+        layout.user_registers = self.registers;
+        layout
     }
 }

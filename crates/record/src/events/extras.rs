@@ -15,6 +15,7 @@
 //! layer would belong to whoever writes the cache back. What is mapped, and what io_uring moves, makes
 //! no such call. Source: include/trace/events/syscalls.h.
 
+use culprit_kernel::tracepoint::Field;
 use culprit_model::Metric;
 use culprit_place::SharedLibrary;
 use perf_event_open_sys::bindings as sys;
@@ -22,7 +23,7 @@ use perf_event_open_sys::bindings as sys;
 use crate::error::Error;
 use crate::events::attr::{EventSpec, Fields, Rate, Role, SWITCH_REGISTERS, Source, Watch};
 use crate::events::sockets::{DoorPoint, SocketActivity, SocketPoints, refusal as socket_refusal};
-use crate::events::tracefs::{Field, Tracefs};
+use crate::events::tracefs::Tracefs;
 use crate::probes::{ActivityProbe, Toll, UprobePmu, Wish, as_admin, refusal as probe_refusal};
 use crate::session::ladder::{Errno, Limits, Rights};
 use crate::sys::Scope;

@@ -8,10 +8,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use culprit_kernel::Map;
 use culprit_model::Text;
 use rustc_hash::FxHashMap;
-
-use crate::events::decode::Map;
 
 /// Mappings of data by process.
 #[derive(Debug, Default)]
@@ -77,12 +76,14 @@ fn is_file(path: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use culprit_kernel::Task;
+
     use super::*;
-    use crate::events::decode::Task;
 
     fn map(pid: i32, address: u64, length: u64, path: &str) -> Map<'_> {
         let task = Task { pid, tid: pid };
-        Map { task, address, length, offset: 0, file: None, path: path.as_bytes() }
+        let (file, build_id, path) = (None, None, path.as_bytes());
+        Map { task, address, length, offset: 0, executable: false, file, build_id, path }
     }
 
     fn file(files: &FaultFiles, pid: i32, address: u64) -> Option<String> {

@@ -10,6 +10,9 @@
 //! written, so it waits in the thread's state for it. A stack without its switch (that record was
 //! lost) is dropped by the next switch in; a switch without its stack (that one was lost) has none.
 
+use culprit_kernel::switches::Instants;
+use culprit_kernel::tracepoint::Field;
+use culprit_kernel::{Map, Record, Task};
 use culprit_model::{FaultKind, LossKind, SampleKind, Text, ThreadId, Time};
 use culprit_symbols::{
     Arch, Avma, CodeAddress, CodeMap, FileOffset, Outcome, Registers, StackDump, Truncation,
@@ -23,9 +26,8 @@ use crate::enrich::bytecode::Bytecodes;
 use crate::enrich::managed::ManagedCode;
 use crate::events::accounts::Accounts;
 use crate::events::attr::{Role, SWITCH_REGISTERS, UNWIND_REGISTERS, stack_pointer};
-use crate::events::decode::{Body, Map, Record, Sample, Task};
+use crate::events::decode::{Body, Sample};
 use crate::events::fault_files::FaultFiles;
-use crate::events::instants::Instants;
 use crate::events::ledger::Ledger;
 use crate::events::outermost::Outermost;
 use crate::events::sampled::SampledBlocks;
@@ -34,7 +36,6 @@ use crate::events::space::{MappedCode, SpaceId, Spaces};
 use crate::events::stacks::{RawStack, RawStacks, Reach, UnwoundFrames, Variant, join, split};
 use crate::events::switching::PointFields;
 use crate::events::tables::{RawFault, RawSample, Rows};
-use crate::events::tracefs::Field;
 use crate::events::tracker::Tracker;
 use crate::events::waiting::{Dumped, StackRead};
 use crate::events::wakers::WokenBy;
@@ -156,20 +157,27 @@ impl Handler {
         Time(monotonic.saturating_sub(self.context.start))
     }
 
-    /// Handles one record; `resolver` names the kernel functions of interrupts.
-    pub(crate) fn handle(&mut self, record: Record<'_>, cpu: u32, resolver: &Resolver) {
-        let time = self.time(record.time);
-        match record.body {
-            Body::Sample(sample) => self.sample(&sample, cpu, time, resolver),
-            Body::SwitchIn(task) => self.switch_in(task, cpu, time),
-            Body::SwitchOut { task, preempted } => self.switch_out(task, preempted, cpu, time),
-            Body::Fork { child, parent } if real(child) && real(parent) => {
+    /// Handles what was recorded on a CPU at a time of the monotonic clock; `resolver` names the kernel
+    /// functions of interrupts.
+    pub(crate) fn handle(&mut self, body: &Body<'_>, (cpu, at): (u32, u64), resolver: &Resolver) {
+        let time = self.time(at);
+        match body {
+            Body::Sample(sample) => self.sample(sample, cpu, time, resolver),
+            Body::Record(record, task) => self.record(*record, *task, cpu, time),
+        }
+    }
+
+    fn record(&mut self, record: Record<'_>, task: Task, cpu: u32, time: Time) {
+        match record {
+            Record::SwitchIn => self.switch_in(task, cpu, time),
+            Record::SwitchOut { preempted } => self.switch_out(task, preempted, cpu, time),
+            Record::Fork { child, parent } if real(child) && real(parent) => {
                 self.tracker.fork(child, parent, time, &mut self.spaces);
                 if child.pid != parent.pid {
                     self.fault_files.fork(parent.pid, child.pid);
                 }
             }
-            Body::Exit(task) if real(task) => {
+            Record::Exit(task) if real(task) => {
                 self.tracker.exit(task, time, &mut self.spaces);
                 if self.tracker.process_of(task.pid).is_none() {
                     self.settle_process(task.pid);
@@ -177,7 +185,7 @@ impl Handler {
                     self.fault_files.clear(task.pid);
                 }
             }
-            Body::Comm { task, exec, name } if real(task) => {
+            Record::Comm { task, exec, name } if real(task) => {
                 if exec {
                     self.settle_process(task.pid);
                 }
@@ -187,10 +195,9 @@ impl Handler {
                     self.fault_files.clear(task.pid);
                 }
             }
-            Body::Map(map) if real(map.task) => self.map(&map, time),
-            Body::DataMap(map) => self.fault_files.map(&map),
-            Body::Lost(_) | Body::Throttle => {} // the worker counts these, by their stream
-            _ => {}
+            Record::Map(map) if !map.executable => self.fault_files.map(&map),
+            Record::Map(map) if real(map.task) => self.map(&map, time),
+            _ => {} // what was lost is counted by the worker, which knows the stream
         }
     }
 

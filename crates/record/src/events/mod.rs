@@ -20,7 +20,6 @@ pub(crate) mod decode;
 pub(crate) mod extras;
 pub(crate) mod fault_files;
 pub(crate) mod handle;
-pub(crate) mod instants;
 pub(crate) mod learned;
 pub(crate) mod ledger;
 pub(crate) mod outermost;

@@ -1,15 +1,16 @@
 //! Switches and wakeups into rows, with the instants of the kernel's own accounts.
 
+use culprit_kernel::switches::{Came, Half, Queued};
+use culprit_kernel::tracepoint::{SwitchFields, Switched, WakeFields, Woken};
+use culprit_kernel::{Order, Task};
 use culprit_model::{LossKind, Nanos, SwitchKind, ThreadId, Time, WakeSource, WakeupKind};
 
 use crate::events::attr::Role;
-use crate::events::decode::{Sample, Task};
+use crate::events::decode::Sample;
 use crate::events::handle::{Handler, real};
-use crate::events::instants::{Came, Half, Queued, Switched, Woken, letter};
 use crate::events::space::KERNEL;
 use crate::events::stacks::Variant;
 use crate::events::tables::{RawSwitch, RawWakeup};
-use crate::events::tracefs::Field;
 use crate::events::wakers::{WokenBy, classify};
 use crate::session::ladder::WakerPoints;
 use crate::symbolize::resolve::Resolver;
@@ -31,46 +32,24 @@ const JUST_NOW: Nanos = Nanos(100_000);
 /// Where the scheduler's tracepoints keep what they tell.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PointFields {
-    woken: Field,
-    target_cpu: Field,
-    flags: Field,
-    prev: Field,
-    prev_state: Field,
-    next: Field,
+    wake: WakeFields,
+    switch: SwitchFields,
 }
 
 impl PointFields {
     /// The fields by their names; none when one is not there.
     pub(crate) fn of(points: &WakerPoints) -> Option<Self> {
-        Some(Self {
-            woken: points.wakeup.field("pid")?,
-            target_cpu: points.wakeup.field("target_cpu")?,
-            flags: points.wakeup.field("common_flags")?,
-            prev: points.switch.field("prev_pid")?,
-            prev_state: points.switch.field("prev_state")?,
-            next: points.switch.field("next_pid")?,
-        })
+        let (wake, switch) = (WakeFields::of(&points.wakeup)?, SwitchFields::of(&points.switch)?);
+        Some(Self { wake, switch })
     }
 
     fn woken(&self, raw: &[u8]) -> Option<Woken> {
-        Some(Woken {
-            tid: tid(self.woken.read(raw)?)?,
-            cpu: u32::try_from(self.target_cpu.read(raw)?).ok()?,
-            flags: u32::try_from(self.flags.read(raw)?).ok()?,
-        })
+        self.wake.read(raw, Order::NATIVE)
     }
 
     fn switched(&self, raw: &[u8]) -> Option<Switched> {
-        Some(Switched {
-            prev: tid(self.prev.read(raw)?)?,
-            next: tid(self.next.read(raw)?)?,
-            state: letter(self.prev_state.read(raw)?),
-        })
+        self.switch.read(raw, Order::NATIVE)
     }
-}
-
-fn tid(field: u64) -> Option<i32> {
-    i32::try_from(field).ok()
 }
 
 impl Handler {
@@ -281,8 +260,8 @@ impl Handler {
         time: Time,
         resolver: &Resolver,
     ) {
-        let told = self.context.points.and_then(|fields| tid(fields.woken.read(sample.raw)?));
-        let Some(woken) = told else { return self.untold(time) };
+        let told = self.context.points.and_then(|fields| fields.woken(sample.raw));
+        let Some(Woken { tid: woken, .. }) = told else { return self.untold(time) };
         self.instants.waking(cpu, woken, time);
         // Machine-wide events tell of everybody's wakeups; those of others are none of ours.
         let Some(thread) = self.tracker.recorded(woken) else { return };

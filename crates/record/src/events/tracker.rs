@@ -6,13 +6,13 @@
 
 mod met;
 
+use culprit_kernel::Task;
 use culprit_model::{
     Mapping, Mark, MarkKind, Nanos, Process, ProcessId, Text, Thread, ThreadId, Tid, Time,
 };
 use rustc_hash::FxHashMap;
 
 use crate::events::calls::Calls;
-use crate::events::decode::Task;
 use crate::events::outermost::Outermost;
 use crate::events::probed::LastAllocation;
 use crate::events::space::{MappedCode, SpaceId, Spaces};

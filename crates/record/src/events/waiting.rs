@@ -13,12 +13,12 @@
 //! Records come a tenth of a second late. Whose wait is over by then is read all the same: it probably waits
 //! again, and its next records say since when. A wait during which nothing was read stays as it is.
 
+use culprit_kernel::Task;
 use culprit_model::{Nanos, ThreadId, Time};
 use culprit_symbols::runtimes::MemoryPiece;
 use culprit_symbols::{Avma, Outcome, Registers, StackDump};
 
 use crate::clock::monotonic_ns;
-use crate::events::decode::Task;
 use crate::events::handle::Handler;
 use crate::events::stacks::{RawStack, Reach, UnwoundFrames};
 use crate::sys::read_process;
@@ -189,10 +189,10 @@ pub(crate) fn read_stack(pid: i32, base: u64, most: usize) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use culprit_kernel::Map;
     use culprit_symbols::Arch;
 
     use super::*;
-    use crate::events::decode::Map;
     use crate::events::handle::Context;
     use crate::events::stacks::{Variant, join, split};
 
@@ -269,7 +269,9 @@ mod tests {
                 address: 0x1000,
                 length: 0x1000,
                 offset: 0,
+                executable: true,
                 file: None,
+                build_id: None,
                 path: b"",
             };
             handler.known_map(&map, Time(10));

@@ -17,6 +17,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
+use culprit_kernel::{Map, Record, Sorter, Task};
 use culprit_model::{LossKind, Nanos};
 use culprit_recording::{Error as WriteError, SpoolWriter};
 use culprit_symbols::KernelSymbols;
@@ -27,13 +28,13 @@ use crate::enrich::interpreters::Notice;
 use crate::enrich::managed::ManagedCode;
 use crate::enrich::poller::{Reading, Roster};
 use crate::events::attr::{Role, Stream};
-use crate::events::decode::{Body, EventShapes, Map, Task, decode};
+use crate::events::decode::{Body, EventShapes, decode};
 use crate::events::handle::{Context, Handler};
 use crate::events::space::SpaceId;
 use crate::events::stacks::{RawStack, RawStacks};
 use crate::events::tables::{Growing, Written};
 use crate::probes::{News, Request, Trouble};
-use crate::rings::order::Sorter;
+use crate::rings::chunk::Chunk;
 use crate::rings::reader::{Batch, Budget, Discarded};
 use crate::rings::source::Dropped;
 use crate::symbolize::resolve::{Code, Resolver};
@@ -90,7 +91,7 @@ pub(crate) struct Worker {
     pub(crate) handler: Handler,
     pub(crate) resolver: Resolver,
     shapes: EventShapes,
-    sorter: Sorter,
+    sorter: Sorter<Chunk>,
     spool: SpoolWriter,
     written: Written,
     wires: Wires,
@@ -204,7 +205,9 @@ impl Worker {
         self.handler.modules.deliver_folders(batch.folders);
         self.count_discarded(batch.discarded, batch.began);
         for chunk in batch.chunks {
-            self.sorter.add(chunk);
+            if let Some(empty) = self.sorter.add(chunk) {
+                give_back(&self.wires.spares, empty);
+            }
         }
         // Records of the round before are handled now, too.
         self.handler.thinned = batch.thinned || self.thinned;
@@ -253,25 +256,22 @@ impl Worker {
 
     /// Handles every record that is older than the horizon.
     fn release(&mut self, horizon: u64) {
-        let mut spare = Vec::new();
-        let Self { sorter, handler, resolver, shapes, .. } = self;
-        sorter.release(horizon, &mut spare, |chunk, head| {
-            match decode(&chunk.words, head, chunk.stream, shapes) {
+        let Self { sorter, handler, resolver, shapes, wires, .. } = self;
+        let done = |chunk| give_back(&wires.spares, chunk);
+        sorter.release(horizon, done, |chunk, place| {
+            let record = place.of(&chunk.words).unwrap_or_default();
+            match decode(record, chunk.stream, shapes) {
                 Err(_) => {
-                    let time = handler.time(head.time);
+                    let time = handler.time(place.time);
                     let ring = format!("in the ring of {}", chunk.stream.holds());
                     handler.ledger.at(LossKind::RecordsMalformed, &ring, 1, time);
                 }
-                Ok(record) => {
-                    count_lost(handler, &record.body, chunk.stream, chunk.cpu, record.time);
-                    handler.handle(record, chunk.cpu, resolver);
+                Ok(body) => {
+                    count_lost(handler, &body, chunk, place.time);
+                    handler.handle(&body, (chunk.cpu, place.time), resolver);
                 }
             }
         });
-        for buffer in spare {
-            // The reader may have gone; then nobody wants it.
-            let _ = self.wires.spares.send(buffer);
-        }
     }
 
     fn known_maps(&mut self, pid: i32, maps: &[culprit_place::procfs::Mapping], at: u64) {
@@ -282,7 +282,9 @@ impl Worker {
                 address: map.range.start,
                 length: map.range.end.saturating_sub(map.range.start),
                 offset: map.offset,
+                executable: map.execute,
                 file: None,
+                build_id: None,
                 path: map.path.as_bytes(),
             };
             if !map.execute {
@@ -460,18 +462,23 @@ fn of_spaces(raw: &RawStacks, spaces: &[SpaceId]) -> Vec<RawStack> {
 }
 
 /// Losses that a ring tells of itself.
-fn count_lost(handler: &mut Handler, body: &Body<'_>, stream: Stream, cpu: u32, at: u64) {
+fn count_lost(handler: &mut Handler, body: &Body<'_>, chunk: &Chunk, at: u64) {
+    let Body::Record(record, _) = body else { return };
     let time = handler.time(at);
-    let kind = match (body, stream) {
-        (Body::Lost(_), Stream::Accounting) => LossKind::SwitchesLost,
-        (Body::Lost(_), Stream::Probes) => LossKind::ProbeHitsLost,
-        (Body::Lost(_), _) => {
+    let (kind, count) = match (record, chunk.stream) {
+        (Record::Lost(count), Stream::Accounting) => (LossKind::SwitchesLost, *count),
+        (Record::Lost(count), Stream::Probes) => (LossKind::ProbeHitsLost, *count),
+        (Record::Lost(count), _) => {
             handler.wakers_lost = time;
-            LossKind::SamplesLost
+            (LossKind::SamplesLost, *count)
         }
-        (Body::Throttle, _) => LossKind::SamplingThrottled,
+        (Record::Throttle, _) => (LossKind::SamplingThrottled, 1),
         _ => return,
     };
-    let count = if let Body::Lost(count) = body { *count } else { 1 };
-    handler.ledger.at(kind, &format!("CPU {cpu}"), count, time);
+    handler.ledger.at(kind, &format!("CPU {}", chunk.cpu), count, time);
+}
+
+/// Gives the buffer of a chunk back to the reader, which may have gone; then nobody wants it.
+fn give_back(spares: &Sender<Vec<u64>>, chunk: Chunk) {
+    let _ = spares.send(chunk.words);
 }

@@ -309,7 +309,7 @@ impl Prober {
         for spec in &specs {
             for (cpu, anchor) in &self.opening.anchors {
                 let (fd, event) = self.open(spec, *cpu, anchor)?;
-                shapes.push(EventShape { id: event, role: spec.role, fields: spec.fields });
+                shapes.push(EventShape::new(event, spec.role, spec.fields));
                 opened.push((spec.role, fd));
             }
         }

@@ -3,10 +3,10 @@
 //! ```text
 //! perf, source   events opened, a ring a stream and CPU
 //! reader, pace   rings emptied; how many switches get a stack
-//! order          one order in time over all rings
+//! chunk          what was in a ring; `culprit_kernel` puts chunks into one order of time
 //! ```
 
-pub(crate) mod order;
+pub(crate) mod chunk;
 pub(crate) mod pace;
 pub(crate) mod perf;
 pub(crate) mod reader;

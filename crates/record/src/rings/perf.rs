@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::error::Error;
 use crate::events::attr::{AttrOptions, EventSpec, Features, Role, Stream, Watch};
 use crate::events::decode::{EventShape, EventShapes};
-use crate::rings::order::Chunk;
+use crate::rings::chunk::Chunk;
 use crate::rings::source::{Dropped, EventSource, Ready};
 use crate::sys::{
     MappedRing, Scope, disable, enable, event_id, open_event, redirect, set_filter, set_period,
@@ -298,7 +298,7 @@ impl PerfSource {
             let anchor = self.ring(stream, cpu)?.anchor.as_fd();
             redirect(fd.as_fd(), anchor)
                 .map_err(|source| Error::Recorder { what: "share a ring buffer", source })?;
-            let shape = EventShape { id, role: spec.role, fields: spec.fields };
+            let shape = EventShape::new(id, spec.role, spec.fields);
             self.events.push(OpenEvent { fd, cpu, copied: inherit, shape, stream });
         }
         Ok(())

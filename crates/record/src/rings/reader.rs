@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
+use culprit_kernel::{Map, Record, order};
 use rustc_hash::FxHashMap;
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -24,9 +25,9 @@ use crate::enrich::files::{FileOpener, OpenedFile};
 use crate::enrich::interpreters::Notice;
 use crate::enrich::runtimes::{EndedEarly, FolderOpener, NameFolder};
 use crate::events::attr::{Role, Stream};
-use crate::events::decode::{Body, EventShape, EventShapes, Map, decode, head_at, is_switch};
+use crate::events::decode::{Body, EventShape, EventShapes, decode};
 use crate::probes::Request;
-use crate::rings::order::Chunk;
+use crate::rings::chunk::Chunk;
 use crate::rings::pace::{DUMPS_SAVED, Pace};
 use crate::rings::source::{Dropped, EventSource, Ready};
 use crate::session::plan::ClockRate;
@@ -391,35 +392,23 @@ impl<S: EventSource> Reader<S> {
 
 /// The switches of recorded threads in a chunk: each has two switch records.
 fn switches_in(chunk: &Chunk) -> u64 {
-    let mut start = 0;
-    let mut records = 0;
-    while let Some(Ok(head)) = head_at(&chunk.words, start, chunk.stream) {
-        records += u64::from(is_switch(chunk.words[start]));
-        start += head.words;
-    }
-    records / 2
+    let headers = chunk.records().filter_map(|(_, record)| order::split(record));
+    headers.filter(|(header, _)| header.is_switch()).count() as u64 / 2
 }
 
 /// Shows each mapping of code in a chunk, with its time.
 fn each_map(chunk: &Chunk, shapes: &EventShapes, mut show: impl FnMut(&Map<'_>, u64)) {
-    let mut start = 0;
-    while let Some(Ok(head)) = head_at(&chunk.words, start, chunk.stream) {
-        start += head.words;
-        if let Ok(record) = decode(&chunk.words, head, chunk.stream, shapes)
-            && let Body::Map(map) = record.body
+    for (place, record) in chunk.records() {
+        if let Ok(Body::Record(Record::Map(map), _)) = decode(record, chunk.stream, shapes)
+            && map.executable
         {
-            show(&map, record.time);
+            show(&map, place.time);
         }
     }
 }
 
 fn count_records(chunk: &Chunk) -> u64 {
-    let (mut start, mut count) = (0, 0);
-    while let Some(Ok(head)) = head_at(&chunk.words, start, chunk.stream) {
-        start += head.words;
-        count += 1;
-    }
-    count
+    chunk.records().count() as u64
 }
 
 fn nanos(length: Duration) -> u64 {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::events::attr::{Fields, Role, Stream};
 use crate::events::decode::{EventShape, EventShapes};
-use crate::rings::order::Chunk;
+use crate::rings::chunk::Chunk;
 use crate::rings::source::{EventSource, Ready};
 
 /// Roles by the number that files have for them; only ever extended.
@@ -81,7 +81,7 @@ impl Saved {
     /// The file's words.
     pub(crate) fn words(&self) -> Vec<u64> {
         let mut words = vec![self.shapes.len() as u64];
-        for EventShape { id, role, fields } in &self.shapes {
+        for EventShape { id, role, fields, .. } in &self.shapes {
             let role = ROLES.iter().position(|known| known == role).expect("every role has one");
             let flags = [fields.address, fields.period, fields.callchain, fields.raw];
             let flags = flags.iter().rev().fold(0, |bits, flag| bits << 1 | u64::from(*flag));
@@ -123,7 +123,7 @@ fn parse_shape(words: &mut impl Iterator<Item = u64>) -> Option<EventShape> {
         registers: words.next()?,
         stack_bytes: u32::try_from(words.next()?).ok()?,
     };
-    Some(EventShape { id, role, fields })
+    Some(EventShape::new(id, role, fields))
 }
 
 fn parse_chunk(words: &mut impl Iterator<Item = u64>) -> Option<Chunk> {
@@ -213,7 +213,7 @@ mod tests {
     fn samples_of_counters_become_costs() {
         use crate::events::extras::Hardware;
         let fields = Fields { period: true, callchain: true, ..Fields::default() };
-        let shape = |id, counter| EventShape { id, role: Role::Hardware(counter), fields };
+        let shape = |id, counter| EventShape::new(id, Role::Hardware(counter), fields);
         let shapes = vec![shape(7, Hardware::Cycles), shape(8, Hardware::Instructions)];
         // header (type 9, in user code, 9 words), event, thread 40 of process 30, time, period, two
         // addresses behind the marker of user code

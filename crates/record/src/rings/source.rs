@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::events::attr::{Role, Stream};
 use crate::events::decode::{EventShape, EventShapes};
-use crate::rings::order::Chunk;
+use crate::rings::chunk::Chunk;
 
 /// What woke the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

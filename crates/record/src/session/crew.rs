@@ -11,7 +11,7 @@ use crate::enrich::poller::Roster;
 use crate::error::Error;
 use crate::events::worker::{Counts, Wires};
 use crate::probes::News;
-use crate::rings::order::Chunk;
+use crate::rings::chunk::Chunk;
 use crate::rings::perf::PerfSource;
 use crate::rings::reader::{Budget, Lines, Opener, Reader, SampleRates, StopSignal};
 use crate::rings::source::NoEvents;

@@ -23,6 +23,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use culprit_kernel::Record;
 use culprit_model::{ClockPair, LossKind, Meta, Pid};
 use culprit_place::Cgroup;
 use culprit_recording::{SpoolOptions, SpoolWriter};
@@ -36,13 +37,13 @@ use crate::enrich::joined::Cgroups;
 use crate::enrich::poller::{Poller, Roster};
 use crate::enrich::runtimes::FolderOpener;
 use crate::error::Error;
-use crate::events::decode::{Body, decode, head_at};
+use crate::events::decode::{Body, decode};
 use crate::events::handle::Context;
 use crate::events::sets::Wakers;
 use crate::events::switching::PointFields;
 use crate::events::worker::{Counts, Remains, Worker, kernel_symbols};
 use crate::probes::{Definitions, News, Opening, Prober, Request, Scene, Toll, Way};
-use crate::rings::order::Chunk;
+use crate::rings::chunk::Chunk;
 use crate::rings::perf::PerfSource;
 use crate::rings::reader::{EasedClock, Opener, SampleRates, StopSignal};
 use crate::rings::source::EventSource;
@@ -388,13 +389,9 @@ fn forked(chunks: &[Chunk], source: &PerfSource) -> BTreeSet<i32> {
     let shapes = source.shapes();
     let mut children = BTreeSet::new();
     for chunk in chunks {
-        let mut start = 0;
-        while let Some(Ok(head)) = head_at(&chunk.words, start, chunk.stream) {
-            start += head.words;
-            let record = decode(&chunk.words, head, chunk.stream, &shapes);
-            if let Ok(record) = record
-                && let Body::Fork { child, .. } = record.body
-            {
+        for (_, record) in chunk.records() {
+            let body = decode(record, chunk.stream, &shapes);
+            if let Ok(Body::Record(Record::Fork { child, .. }, _)) = body {
                 children.insert(child.tid);
             }
         }

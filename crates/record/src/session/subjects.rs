@@ -4,13 +4,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 
+use culprit_kernel::Task;
 use culprit_model::{Pid, Time};
 use culprit_place::{Cgroup, CounterReader, procfs};
 
 use crate::enrich::asleep::{Asleep, RegistersReader};
 use crate::enrich::joined::Followed;
 use crate::error::Error;
-use crate::events::decode::Task;
 use crate::events::worker::Worker;
 use crate::rings::perf::Attachment;
 use crate::session::Waiting;

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use culprit_kernel::MappedFile;
 use culprit_model::{LossKind, Module, ModuleId, Pid, Runtime, Text};
 use culprit_place::procfs;
 use culprit_symbols::{BuildId, FileOffset, ImageCache, ImageKey, ModuleImage};
@@ -18,7 +19,6 @@ use rustc_hash::FxHashMap;
 use crate::enrich::dotnet::Assemblies;
 use crate::enrich::files::OpenedFile;
 use crate::enrich::runtimes::{EndedEarly, NameFolder};
-use crate::events::decode::MappedFile;
 use crate::events::ledger::Ledger;
 use generated::Generated;
 

@@ -229,7 +229,7 @@ impl SpoolWriter {
         let columns = R::columns(rows);
         let note =
             Note { released: false, rows: rows.len() as u64, span: span(&R::TABLE, &columns) };
-        let bytes = encode(&R::TABLE, columns, Form::Part)?;
+        let bytes = encode(&R::TABLE, &columns, Form::Part)?;
         self.put_part(folder, R::TABLE.name, &bytes, note)
     }
 

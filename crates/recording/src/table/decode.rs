@@ -3,7 +3,8 @@
 //! The `parquet` crate writes our tables, but does not read them: in version 59.3 its value
 //! readers panic on some flipped bytes (an unset dictionary, a shift too far), and a footer that
 //! announces 2^31 row groups makes it reserve room for them. What is read here are the encodings
-//! that the crate's writer chooses for our tables, each bounded; that also halves the time.
+//! that `chunk` chooses for our tables, and those of earlier versions, each bounded; that also halves the
+//! time.
 
 use std::io;
 

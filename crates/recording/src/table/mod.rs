@@ -11,10 +11,14 @@
 //! A nullable column is `OPTIONAL`. The table's and its columns' meaning and unit stand in the
 //! file's key-value metadata, so that a lone table still explains itself.
 
+#[cfg(not(target_family = "wasm"))]
+mod chunk;
 mod decode;
 #[cfg(not(target_family = "wasm"))]
 mod encode;
 mod footer;
+#[cfg(not(target_family = "wasm"))]
+mod packing;
 mod page;
 mod thrift;
 mod values;

@@ -49,7 +49,7 @@ fn rows(n: u64) -> Vec<Every> {
 }
 
 fn encoded(n: u64) -> Vec<u8> {
-    encode(&Every::TABLE, Every::columns(&rows(n)), Form::Finished).unwrap()
+    encode(&Every::TABLE, &Every::columns(&rows(n)), Form::Finished).unwrap()
 }
 
 fn decoded(bytes: &[u8]) -> Option<Vec<Every>> {
@@ -60,7 +60,7 @@ fn decoded(bytes: &[u8]) -> Option<Vec<Every>> {
 fn every_type_comes_back() {
     for n in [0, 1, 2, 1000] {
         for form in [Form::Finished, Form::Part, Form::Unpacked, Form::Passing] {
-            let bytes = encode(&Every::TABLE, Every::columns(&rows(n)), form).unwrap();
+            let bytes = encode(&Every::TABLE, &Every::columns(&rows(n)), form).unwrap();
             assert_eq!(decoded(&bytes), Some(rows(n)), "{n} rows, {form:?}");
         }
     }
@@ -69,7 +69,7 @@ fn every_type_comes_back() {
 #[test]
 fn a_table_of_equal_rows_is_padded_to_what_the_reader_believes() {
     let same = vec![rows(1).remove(0); 1 << 20];
-    let bytes = encode(&Every::TABLE, Every::columns(&same), Form::Part).unwrap();
+    let bytes = encode(&Every::TABLE, &Every::columns(&same), Form::Part).unwrap();
     assert_eq!(bytes.len(), (1 << 20) / 8);
     assert_eq!(decoded(&bytes), Some(same));
 }

@@ -65,7 +65,7 @@ impl<'a> Event<'a> {
                 return;
             }
             Leaf::Plain(b"null") => return,
-            Leaf::Text(raw, escaped) => decode(raw, escaped).0,
+            Leaf::Text(string) => decode(string).0,
             Leaf::Plain(raw) => String::from_utf8_lossy(raw),
         };
         match path {
@@ -138,7 +138,7 @@ fn add(line: &[u8], event: &Event<'_>, out: &mut Hits) -> Result<(), &'static st
         contact: out.contacts.number(&event.user),
         agent: None,
         address: None,
-        place: lines.place(place),
+        place: lines.place(&place),
         campaign,
         device,
         kind,

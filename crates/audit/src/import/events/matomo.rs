@@ -148,7 +148,7 @@ fn visit<'a>(
         contact: contacts.number(&visitor),
         agent: None,
         address: cell("location_ip").and_then(address).map(|text| lines.addresses.number(&text)),
-        place: lines.place(place),
+        place: lines.place(&place),
         campaign: campaign.map(|text| lines.term(TermKind::Campaign, &text)),
         device,
         kind: match value {

@@ -97,7 +97,7 @@ fn event(
         contact: out.contacts.number(&visitor),
         agent: agent.map(|agent| lines.agents.number(agent)),
         address: address.map(|address| lines.addresses.number(address)),
-        place: lines.place(place),
+        place: lines.place(&place),
         campaign: cell(column::CAMPAIGN).map(|text| lines.term(TermKind::Campaign, text)),
         device: cell(column::DEVICE).map(|text| lines.term(TermKind::Device, text)),
         kind,

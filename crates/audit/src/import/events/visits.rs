@@ -37,7 +37,7 @@ fn numbers(words: &mut Words, texts: &Words) -> Vec<u32> {
 impl Numbers {
     fn new(all: &mut HitVisits, chunk: &Hits) -> Self {
         let (batch, lines) = (&mut all.batch, &chunk.lines);
-        let places = lines.place_facts.iter().map(|facts| batch.place(facts.clone())).collect();
+        let places = lines.place_facts.iter().map(|facts| batch.place(facts)).collect();
         Self {
             sessions: numbers(&mut all.sessions, &chunk.sessions),
             contacts: numbers(&mut all.contacts, &chunk.contacts),

@@ -10,7 +10,7 @@ use super::request::{
     LogField, LogLine, Requests, read_lines, request_line, size, status, without_port,
 };
 use crate::import::zone::{LocalTimes, LogTime};
-use crate::json::{Leaf, Problem, decode, leaves};
+use crate::json::{Leaf, Problem, Quoted, decode, leaves};
 use crate::values::time;
 
 /// Names of fields: of two of one meaning the one that stands first here counts.
@@ -90,8 +90,7 @@ impl JsonNames {
 #[derive(Debug, Clone, Copy)]
 struct Found<'a> {
     rank: u8,
-    raw: &'a [u8],
-    escaped: bool,
+    value: Quoted<'a>,
 }
 
 type Fields<'a> = [Option<Found<'a>>; LogField::ALL.len()];
@@ -102,16 +101,16 @@ pub(crate) fn read_json_log(chunk: &[u8], names: &JsonNames, times: &LocalTimes)
     read_lines(chunk, |line, out| {
         let mut fields: Fields<'_> = [None; LogField::ALL.len()];
         let read = leaves(line, &mut path, &mut |path, leaf| {
-            let (raw, escaped) = match leaf {
+            let value = match leaf {
                 Leaf::Object => return,
-                Leaf::Text(raw, escaped) => (raw, escaped),
+                Leaf::Text(string) => string,
                 Leaf::Plain(b"null") => return,
-                Leaf::Plain(raw) => (raw, false),
+                Leaf::Plain(raw) => Quoted { raw, escaped: false },
             };
             for (field, rank) in names.field(path) {
                 let slot = &mut fields[field as usize];
                 if slot.is_none_or(|found| rank < found.rank) {
-                    *slot = Some(Found { rank, raw, escaped });
+                    *slot = Some(Found { rank, value });
                 }
             }
         });
@@ -138,8 +137,8 @@ fn add(
     let cell = |field: LogField| -> Cow<'_, [u8]> {
         match fields[field as usize] {
             None => Cow::Borrowed(b""),
-            Some(Found { raw, escaped: false, .. }) => Cow::Borrowed(raw),
-            Some(Found { raw, .. }) => Cow::Owned(decode(raw, true).0.into_owned().into_bytes()),
+            Some(Found { value, .. }) if !value.escaped => Cow::Borrowed(value.raw),
+            Some(Found { value, .. }) => Cow::Owned(decode(value).0.into_owned().into_bytes()),
         }
     };
     let (address, path) = (cell(LogField::Address), cell(LogField::Path));

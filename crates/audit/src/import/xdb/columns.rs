@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::events::ReadEvents;
+use super::facets::ReadFacet;
+
 macro_rules! columns {
     ($($name:ident,)+) => {
         /// A column of any of the tables.
@@ -19,23 +22,12 @@ columns! {
 }
 
 impl Column {
-    /// The column behind this one in [`COLUMNS`].
-    fn next(self) -> Option<(&'static str, Self)> {
-        COLUMNS.get(self as usize + 1).copied()
-    }
-
-    /// The column of this name, in any case; rows of one table have their columns in one order, so
-    /// the one behind the last one is tried first.
-    #[inline]
-    pub(crate) fn named_after(last: Option<Self>, name: &[u8]) -> Option<Self> {
-        match last.and_then(Self::next) {
-            Some((next, column)) if next.as_bytes() == name => Some(column),
-            _ => Self::named(name),
-        }
+    /// True for a column that decides which JSON is read of a row, and how.
+    pub(crate) fn decides_what_is_read(self) -> bool {
+        matches!(self, Self::Events | Self::FacetKey | Self::FacetData)
     }
 
     /// The column of this name, in any case.
-    #[inline]
     pub(crate) fn named(name: &[u8]) -> Option<Self> {
         let exact = COLUMNS.iter().find(|(known, _)| known.as_bytes() == name);
         exact
@@ -138,23 +130,45 @@ impl DumpTable {
     }
 }
 
+/// JSON in a cell that was read with its row.
+#[derive(Debug)]
+pub(crate) enum ReadCell {
+    Events(ReadEvents),
+    Facet(ReadFacet),
+}
+
+impl ReadCell {
+    /// True when its text cannot be read to its end.
+    pub(crate) fn is_broken(&self) -> bool {
+        match self {
+            Self::Events(read) => read.text.as_ref().is_some_and(|text| text.is_broken),
+            Self::Facet(read) => read.text.is_broken,
+        }
+    }
+}
+
 /// The cells of one row.
 #[derive(Debug)]
 pub(crate) struct Cells<'a> {
     values: [Option<Cow<'a, [u8]>>; COUNT],
     /// Bit of each column that the row has, also without a value.
     seen: u32,
+    /// The JSON of the row, if it was read with it: then its cell has no text.
+    pub(crate) read: Option<ReadCell>,
 }
 
 impl<'a> Cells<'a> {
     pub(crate) fn new() -> Self {
-        Self { values: [const { None }; COUNT], seen: 0 }
+        Self { values: [const { None }; COUNT], seen: 0, read: None }
     }
 
     /// Forgets all cells.
     pub(crate) fn clear(&mut self) {
-        self.values.fill(None);
-        self.seen = 0;
+        while self.seen != 0 {
+            self.values[self.seen.trailing_zeros() as usize] = None;
+            self.seen &= self.seen - 1;
+        }
+        self.read = None;
     }
 
     /// Sets a cell; the last value of a column counts.
@@ -170,7 +184,8 @@ impl<'a> Cells<'a> {
         self.values[column as usize].as_deref()
     }
 
-    fn has(&self, column: Column) -> bool {
+    /// True when the row has the column, also without a value.
+    pub(crate) fn has(&self, column: Column) -> bool {
         self.seen >> column as u32 & 1 == 1
     }
 

@@ -1,116 +1,142 @@
 //! The JSON of `Interactions.Events`: page views, goals, outcomes and others.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use super::{Cells, Column, XdbRules};
-use crate::import::batch::{Batch, RawEvent, RawFacet, RawView, RawVisit};
-use crate::import::long::long_value;
-use crate::import::xdb::facets::{json_state, text_sizes};
-use crate::json::{LONG, Seen};
-use crate::schema::{OwnerKind, ParseState, TermKind};
+use super::XdbRules;
+use super::text::{JsonText, ReadText, read_text};
+use crate::import::batch::{Batch, RawEvent, RawView};
+use crate::json::{NO_ROLE, Role, Seen};
+use crate::schema::TermKind;
 use crate::values::{duration, is_plausible};
 
 /// The name that the events have among facets.
 pub(crate) const EVENTS: &str = "Events";
 
+/// What the paths of events are for.
+mod role {
+    use crate::json::Role;
+
+    pub(super) const EVENT: Role = 1;
+    pub(super) const KIND: Role = 2;
+    pub(super) const DEFINITION: Role = 3;
+    pub(super) const ITEM: Role = 4;
+    pub(super) const LANGUAGE: Role = 5;
+    pub(super) const URL: Role = 6;
+    pub(super) const TIME: Role = 7;
+    pub(super) const DURATION: Role = 8;
+}
+
+pub(super) fn role_in_events(depth: u32, key: &str) -> Role {
+    match (depth, key) {
+        (1, _) => role::EVENT,
+        (2, "@odata.type" | "Type") => role::KIND,
+        (2, "DefinitionId") => role::DEFINITION,
+        (2, "ItemId") => role::ITEM,
+        (2, "ItemLanguage") => role::LANGUAGE,
+        (2, "Url") => role::URL,
+        (2, "Timestamp") => role::TIME,
+        (2, "Duration") => role::DURATION,
+        _ => NO_ROLE,
+    }
+}
+
 /// The event that is being read.
 #[derive(Debug, Default)]
 struct Event<'a> {
-    kind: Option<Cow<'a, str>>,
-    definition: Option<Cow<'a, str>>,
-    item: Option<Cow<'a, str>>,
-    language: Option<Cow<'a, str>>,
-    url: Option<Cow<'a, str>>,
+    kind: Option<Cow<'a, [u8]>>,
+    definition: Option<Cow<'a, [u8]>>,
+    item: Option<Cow<'a, [u8]>>,
+    language: Option<Cow<'a, [u8]>>,
+    url: Option<Cow<'a, [u8]>>,
     time: Option<i64>,
     duration: Option<u64>,
 }
 
-/// The class of an event: the last part of its type.
-fn class(kind: &str) -> &str {
-    kind.rsplit('.').next().unwrap_or(kind)
+/// The events of a visit.
+#[derive(Debug, Default)]
+pub(crate) struct ReadEvents {
+    /// What their text is; none for a visit without.
+    pub(crate) text: Option<ReadText>,
+    pub(crate) views: Range<u32>,
+    pub(crate) events: Range<u32>,
+    pub(crate) goals: u32,
+    pub(crate) outcomes: u32,
+}
+
+fn number(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+impl ReadEvents {
+    /// No events.
+    pub(super) fn none(batch: &Batch) -> Self {
+        let (views, events) = (number(batch.views.len()), number(batch.events.len()));
+        Self { views: views..views, events: events..events, ..Self::default() }
+    }
 }
 
 /// Reads the events of a visit.
-pub(super) fn events(batch: &mut Batch, rules: &XdbRules, visit: &mut RawVisit, cells: &Cells<'_>) {
-    let number = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
-    let (views, others, longs) =
-        (number(batch.views.len()), number(batch.events.len()), number(batch.longs.len()));
-    visit.views = views..views;
-    visit.events = others..others;
-    let Some(text) = cells.text(Column::Events) else { return };
-    let facet = batch.term(TermKind::FacetKey, EVENTS);
-    let tree = batch.tree(facet);
-    let mut paths = std::mem::take(&mut batch.trees[tree].1);
+pub(super) fn read_events(
+    batch: &mut Batch,
+    rules: &XdbRules,
+    text: JsonText<'_, '_>,
+) -> ReadEvents {
+    let mut read = ReadEvents::none(batch);
     let (mut event, mut seq) = (Event::default(), 0);
-    let walk = paths.walk(text, &mut |depth, key, node, seen| match seen {
-        Seen::Begin if depth == 1 => event = Event::default(),
-        Seen::End(text) if depth == 1 => {
-            let event = std::mem::take(&mut event);
-            finish(batch, visit, event, (seq, text.len()));
-            seq += 1;
-        }
-        Seen::Text(text, utf16) => {
-            if text.len() >= LONG {
-                long_value(batch, (number(tree), node), &text, utf16);
+    let text =
+        read_text(batch, (EVENTS, role_in_events), text, |batch, role, seen| match (role, seen) {
+            (role::EVENT, Seen::Begin) => event = Event::default(),
+            (role::EVENT, Seen::End(text)) => {
+                finish(batch, &mut read, std::mem::take(&mut event), (seq, text.len()));
+                seq += 1;
             }
-            if depth == 2 {
-                take(&mut event, rules, key, text);
-            }
-        }
-        _ => {}
-    });
-    batch.trees[tree].1 = paths;
-    visit.views.end = number(batch.views.len());
-    visit.events.end = number(batch.events.len());
-    if walk.problem.is_some() && !text.is_empty() {
-        visit.state = ParseState::BadEvents;
-    }
-    let (chars, utf16) = text_sizes(text);
-    batch.facets.push(RawFacet {
-        row: visit.row,
-        is_events: true,
-        owner_kind: OwnerKind::Interaction,
-        owner: visit.guid,
-        shard: visit.shard,
-        key: facet,
-        last_modified: visit.last_modified,
-        chars,
-        utf8: text.len() as u64,
-        utf16,
-        state: json_state(&walk, text),
-        facts: crate::import::batch::FacetFacts::default(),
-        longs: longs..number(batch.longs.len()),
-    });
+            (role, Seen::Text(text, _)) => take(&mut event, rules, role, text),
+            _ => {}
+        });
+    read.views.end = number(batch.views.len());
+    read.events.end = number(batch.events.len());
+    read.text = Some(text);
+    read
 }
 
-fn take<'a>(event: &mut Event<'a>, rules: &XdbRules, key: &str, text: Cow<'a, str>) {
-    match key {
-        "@odata.type" | "Type" => event.kind = Some(text),
-        "DefinitionId" => event.definition = Some(text),
-        "ItemId" => event.item = Some(text),
-        "ItemLanguage" => event.language = Some(text),
-        "Url" => event.url = Some(text),
-        "Timestamp" => event.time = rules.time(text.as_bytes()).filter(|ms| is_plausible(*ms)),
-        "Duration" => event.duration = duration(text.as_bytes()),
+#[inline]
+fn take<'a>(event: &mut Event<'a>, rules: &XdbRules, role: Role, text: Cow<'a, [u8]>) {
+    match role {
+        role::KIND => event.kind = Some(text),
+        role::DEFINITION => event.definition = Some(text),
+        role::ITEM => event.item = Some(text),
+        role::LANGUAGE => event.language = Some(text),
+        role::URL => event.url = Some(text),
+        role::TIME => event.time = rules.time(&text).filter(|ms| is_plausible(*ms)),
+        role::DURATION => event.duration = duration(&text),
         _ => {}
     }
 }
 
-fn finish(batch: &mut Batch, visit: &mut RawVisit, event: Event<'_>, (seq, bytes): (u32, usize)) {
-    let mut term = |kind, text: Option<Cow<'_, str>>| {
+/// The class of an event: the last part of its type.
+fn class(kind: &[u8]) -> &[u8] {
+    kind.rsplit(|byte| *byte == b'.').next().unwrap_or(kind)
+}
+
+fn finish(batch: &mut Batch, read: &mut ReadEvents, event: Event<'_>, (seq, bytes): (u32, usize)) {
+    let mut term = |kind, text: Option<Cow<'_, [u8]>>| {
         let text = text.filter(|text| !text.is_empty())?;
-        Some(batch.term(kind, &text))
+        Some(batch.term_of(kind, &text))
     };
     let class = event.kind.as_deref().map(class);
     // An event without a type that has an address is a page view, too.
-    if class.map_or(event.url.is_some(), |class| class == "PageViewEvent") {
+    if class.map_or(event.url.is_some(), |class| class == b"PageViewEvent") {
         let item = term(TermKind::Item, event.item);
         let language = term(TermKind::Language, event.language);
         let path = event.url.filter(|url| !url.is_empty());
         batch.views.push(RawView {
             seq,
             time: event.time,
-            path: path.map(|url| batch.paths.number(path_of(&url))),
+            path: path.and_then(|url| {
+                let url = std::str::from_utf8(&url).ok()?;
+                Some(batch.paths.number(path_of(url)))
+            }),
             item,
             language,
             duration: event.duration,
@@ -118,8 +144,8 @@ fn finish(batch: &mut Batch, visit: &mut RawVisit, event: Event<'_>, (seq, bytes
         });
         return;
     }
-    visit.goals += u32::from(class == Some("Goal"));
-    visit.outcomes += u32::from(class.is_some_and(|class| class.ends_with("Outcome")));
+    read.goals += u32::from(class == Some(b"Goal"));
+    read.outcomes += u32::from(class.is_some_and(|class| class.ends_with(b"Outcome")));
     let definition = term(TermKind::Definition, event.definition);
     let kind = term(TermKind::EventType, event.kind);
     batch.events.push(RawEvent { seq, kind, definition, time: event.time, bytes: bytes as u64 });
@@ -127,13 +153,15 @@ fn finish(batch: &mut Batch, visit: &mut RawVisit, event: Event<'_>, (seq, bytes
 
 /// The path of an address: without scheme, host, query and fragment.
 pub(crate) fn path_of(url: &str) -> &str {
-    let path = match url.split_once("://") {
+    // What begins with a slash has no scheme.
+    let scheme = if url.starts_with('/') { None } else { url.split_once("://") };
+    let path = match scheme {
         Some((scheme, rest)) if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
             rest.find('/').map_or("/", |at| &rest[at..])
         }
         _ => url,
     };
-    let end = path.find(['?', '#']).unwrap_or(path.len());
+    let end = memchr::memchr2(b'?', b'#', path.as_bytes()).unwrap_or(path.len());
     if end == 0 { "/" } else { &path[..end] }
 }
 

@@ -42,7 +42,9 @@ pub(crate) fn read_separated(
         batch.rows += 1;
         let row = batch.rows;
         if count == header.len() {
-            add_row(&mut batch, rules, row, &cells, text);
+            if let Err(reason) = add_row(&mut batch, rules, (row, text.len()), &mut cells) {
+                batch.reject(row, reason, text);
+            }
         } else {
             let why = match separation {
                 Separation::Csv => "the row has another number of cells than the header",

@@ -24,7 +24,7 @@ fn votes(lists: &[&str], tags: &[&str]) -> Votes {
 
 fn verdict(counts: &GroupCounts, votes: &Votes, preset: Preset) -> Verdict {
     let thresholds = preset.thresholds();
-    let crawls = counts.hurries() || counts.asks_robots_txt(thresholds.robots_txt);
+    let crawls = counts.crawls(thresholds.robots_txt);
     let group =
         Group { counts, user_agent: None, votes, baseline: &Q, thresholds: &thresholds, crawls };
     judge(&group, preset)

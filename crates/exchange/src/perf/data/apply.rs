@@ -1,22 +1,40 @@
-//! Records in the order of time: who ran, what was mapped, and where each sample was.
+//! Records in the order of time: who ran, what was mapped, and the stacks of samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use culprit_model::{
-    Cause, FrameId, LossKind, Metric, Sample as ClockSample, SampleKind, StackId, ThreadId, Time,
-};
-use culprit_symbols::{Arch, CodeAddress, Registers};
+use culprit_kernel::attr::sample;
+use culprit_kernel::record::Mode;
+use culprit_kernel::words::text;
+use culprit_kernel::{Header, Order, Record, Sample, Task, Trailer, Words};
+use culprit_model::{FrameId, LossKind, StackId, ThreadId, Time, UNKNOWN_CPU};
+use culprit_symbols::Arch;
 use rustc_hash::FxHashMap;
 
 use super::chains::{self, ChainId, Chains, front};
 use super::code::{Code, Whose};
 use super::events::{Event, Events, Role};
 use super::features::Facts;
-use super::other::Other;
-use super::queue::{Due, Extra, Raw};
-use super::switches::{Source, Switching, Told};
+use super::switches::{Source, Switching};
 use super::tasks::Tasks;
-use crate::builder::{Amount, Builder};
+use super::tracing::Points;
+use crate::builder::Builder;
+
+/// What was met and is not read, or not whole.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) malformed: u64,
+    pub(super) lost: u64,
+    pub(super) lost_samples: u64,
+    pub(super) throttled: u64,
+    pub(super) aux_bytes: u64,
+    pub(super) branches: u64,
+    pub(super) guests: u64,
+    pub(super) deferred: u64,
+    pub(super) beyond: u64,
+    pub(super) samples: u64,
+    pub(super) switches: u64,
+    pub(super) unknown_ids: u64,
+}
 
 /// The outer part of a stack.
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,20 +46,26 @@ struct Callers {
 
 /// Rows under making.
 pub(super) struct Apply<'a> {
+    pub(super) order: Order,
     pub(super) builder: &'a mut Builder,
+    pub(super) events: Events,
+    pub(super) tally: Tally,
+    /// Whether any event asked for the build ids of mapped files.
+    build_ids: bool,
     pub(super) chains: Chains,
     pub(super) switching: Switching,
-    tasks: Tasks,
-    code: Code,
+    pub(super) tasks: Tasks,
+    pub(super) code: Code,
     /// Where the thread that was asked for last is: its row and its mappings.
-    here: Option<((i32, i32), (ThreadId, u32))>,
+    here: Option<(Task, (ThreadId, u32))>,
     callers: FxHashMap<(u32, u32), Callers>,
     stacks: FxHashMap<(u32, u32, u64), Option<StackId>>,
-    arch: Option<Arch>,
-    masks: Vec<u64>,
+    pub(super) arch: Option<Arch>,
     /// The frame of each event that is one.
     leaves: Vec<FrameId>,
-    key: Vec<u64>,
+    pub(super) key: Vec<u64>,
+    /// The last value of each counter of a group.
+    pub(super) counted: FxHashMap<u64, u64>,
     /// The periods of clock samples, in their order.
     pub(super) weights: Vec<(u64, bool)>,
     pub(super) lost: Vec<(u64, u64, u64)>,
@@ -53,9 +77,13 @@ pub(super) struct Apply<'a> {
 }
 
 impl<'a> Apply<'a> {
-    pub(super) fn new(builder: &'a mut Builder) -> Self {
+    pub(super) fn new(order: Order, builder: &'a mut Builder) -> Self {
         Self {
+            order,
             builder,
+            events: Events::default(),
+            tally: Tally::default(),
+            build_ids: false,
             chains: Chains::default(),
             switching: Switching::default(),
             tasks: Tasks::default(),
@@ -64,9 +92,9 @@ impl<'a> Apply<'a> {
             callers: FxHashMap::default(),
             stacks: FxHashMap::default(),
             arch: None,
-            masks: Vec::new(),
             leaves: Vec::new(),
             key: Vec::new(),
+            counted: FxHashMap::default(),
             weights: Vec::new(),
             lost: Vec::new(),
             unwound: (0, 0),
@@ -77,7 +105,8 @@ impl<'a> Apply<'a> {
     }
 
     /// Before the first record: what is known of the events and the files.
-    pub(super) fn begin(&mut self, events: &Events, facts: &Facts) {
+    pub(super) fn begin(&mut self, facts: &Facts) {
+        self.events.describe(facts);
         for (path, id) in &facts.build_ids {
             self.states(path, id);
         }
@@ -89,13 +118,12 @@ impl<'a> Apply<'a> {
             _ => None,
         };
         let leaf = |event: &Event| self.builder.named(&format!("[event]!{}", event.name));
-        self.leaves = events.all.iter().map(leaf).collect();
-        self.masks = events.all.iter().map(|event| event.attr.regs_user).collect();
-        let told =
-            |event: &&Event| event.role == Role::Switch && event.attr.has(super::attr::sample::CPU);
-        self.switching.source = if events.all.iter().any(|event| event.attr.switches()) {
+        self.leaves = self.events.all.iter().map(leaf).collect();
+        self.build_ids = self.events.all.iter().any(|event| event.attr.build_ids());
+        let told = |event: &Event| event.role == Role::Switch && event.attr.layout.has(sample::CPU);
+        self.switching.source = if self.events.all.iter().any(|event| event.attr.switches()) {
             Source::Records
-        } else if facts.points.switch.is_some() && events.all.iter().find(told).is_some() {
+        } else if facts.points.switch.is_some() && self.events.all.iter().any(told) {
             Source::Tracepoint
         } else {
             Source::None
@@ -107,127 +135,98 @@ impl<'a> Apply<'a> {
         self.code.states(path, build_id);
     }
 
-    /// Applies one record.
-    pub(super) fn due(&mut self, time: u64, due: Due, events: &Events) {
-        match due {
-            Due::Sample(raw, extra) => self.sample(time, raw, extra, events),
-            Due::Other(other) => {
-                self.here = None;
-                self.other(time, other);
+    /// Applies one record of the kernel.
+    pub(super) fn record(&mut self, time: u64, record: &[u8], points: &Points) {
+        let mut words = Words::new(record, self.order);
+        let Some(header) = Header::read(&mut words) else { return };
+        let length = u64::from(header.size).saturating_sub(Header::BYTES as u64);
+        let Some(body) = words.take(length) else { return };
+        let number = self.events.of(header, body, self.order);
+        let Some(layout) = self.events.all.get(number as usize).map(|event| event.attr.layout)
+        else {
+            self.tally.malformed += u64::from(header.is_sample());
+            return;
+        };
+        if header.is_sample() {
+            match Sample::read(&layout, body, self.order) {
+                Ok(sample) => self.sample(time, (header.mode(), number), &sample, points),
+                Err(_) => self.tally.malformed += 1,
             }
+            return;
+        }
+        self.here = None;
+        // perf's own records belong to no event, so build ids are those that any event asked for.
+        let header = if self.build_ids { header } else { header.without_build_id() };
+        match Record::read(header, body, self.order, &layout) {
+            Ok((Record::Map(_), _))
+                if matches!(header.mode(), Mode::GuestKernel | Mode::GuestUser) => {}
+            Ok((record, end)) => self.other(time, record, end),
+            Err(_) => self.tally.malformed += 1,
         }
     }
 
-    fn other(&mut self, time: u64, other: Other) {
-        match other {
-            Other::Map(map) => {
-                let place = (map.start, map.length, map.offset);
-                let file = (map.path.as_str(), map.build_id.as_deref());
-                self.code.map(map.pid, place, file, self.builder);
+    /// A record that is no sample.
+    fn other(&mut self, time: u64, record: Record<'_>, end: Trailer) {
+        let recording = self.builder.recording();
+        match record {
+            Record::SwitchIn => self.switch(time, end, (false, false)),
+            Record::SwitchOut { preempted } => self.switch(time, end, (true, preempted)),
+            Record::Map(map) if map.executable => {
+                let place = (map.address, map.length, map.offset);
+                let path = text(map.path);
+                self.code.map(map.task.pid, place, (&path, map.build_id), self.builder);
             }
-            Other::Comm { pid, tid, name, exec } => {
+            Record::Comm { task, exec, name } => {
                 if exec {
-                    self.code.exec(pid);
+                    self.code.exec(task.pid);
                 }
-                self.tasks.name(pid, tid, &name, self.builder.recording());
+                self.tasks.name(task, &text(name), recording);
             }
-            Other::Fork { task, parent } => {
-                self.code.fork(parent.0, task.0);
-                self.tasks.fork(task, parent, Time(time), self.builder.recording());
+            Record::Fork { child, parent } => {
+                self.code.fork(parent.pid, child.pid);
+                self.tasks.fork(child, parent, Time(time), recording);
             }
-            Other::Exit { pid, tid } => {
-                self.tasks.exit(pid, tid, Time(time), self.builder.recording());
-            }
-            Other::Switch { pid, tid, cpu, out, preempted } => {
-                let recording = self.builder.recording();
-                let thread = self.tasks.thread(pid, tid, recording);
-                self.switching.record(time, (thread, cpu), (out, preempted), recording);
-            }
-            Other::Namespaces { pid, inode } => {
+            Record::Exit(task) => self.tasks.exit(task, Time(time), recording),
+            Record::Namespace { pid, inode } => {
                 self.own_namespace.get_or_insert(inode);
                 self.namespaces.entry(inode).or_default().insert(pid);
             }
-            Other::Cgroup { id, path } => {
-                self.cgroups.insert(id, path);
+            Record::Cgroup { id, path } => {
+                self.cgroups.insert(id, text(path));
             }
-            Other::Symbol { address, length, name, gone } => {
-                self.code.generated(address, length, name, gone);
+            Record::Symbol { address, length, name, gone } => {
+                self.code.generated(address, length, text(name), gone);
             }
+            Record::Lost(count) => self.tally.lost = self.tally.lost.saturating_add(count),
+            Record::LostSamples(count) => {
+                self.tally.lost_samples = self.tally.lost_samples.saturating_add(count);
+            }
+            Record::Throttle => self.tally.throttled += 1,
+            Record::DeferredChain => self.tally.deferred += 1,
+            Record::Map(_) | Record::Other => {}
         }
+    }
+
+    fn switch(&mut self, time: u64, end: Trailer, how: (bool, bool)) {
+        self.tally.switches += 1;
+        let recording = self.builder.recording();
+        let thread = self.tasks.thread(end.task, recording);
+        let cpu = end.cpu.unwrap_or(UNKNOWN_CPU);
+        self.switching.record(time, (thread, cpu), how, recording);
     }
 
     /// A thread's row and the number of its process's mappings.
     #[inline]
-    fn place(&mut self, pid: i32, tid: i32) -> (ThreadId, u32) {
-        if let Some((task, place)) = self.here
-            && task == (pid, tid)
+    pub(super) fn place(&mut self, task: Task) -> (ThreadId, u32) {
+        if let Some((last, place)) = self.here
+            && last == task
         {
             return place;
         }
-        let thread = self.tasks.thread(pid, tid, self.builder.recording());
-        let place = (thread, self.code.number(pid));
-        self.here = Some(((pid, tid), place));
+        let thread = self.tasks.thread(task, self.builder.recording());
+        let place = (thread, self.code.number(task.pid));
+        self.here = Some((task, place));
         place
-    }
-
-    fn sample(&mut self, time: u64, mut raw: Raw, extra: Option<Extra>, events: &Events) {
-        let Some(event) = events.all.get(raw.event as usize) else { return };
-        let (thread, space) = self.place(raw.pid, raw.tid);
-        if let Some(Extra::Dump { chain, registers, stack }) = &extra {
-            self.unwind(&mut raw, chain, registers, stack);
-        }
-        let stack = self.stack(&raw, space);
-        match extra {
-            Some(Extra::Switch { prev, state, next }) if self.switching.source != Source::None => {
-                let thread = self.switching.learn(prev, raw.tid, thread);
-                let next = (next, self.numbered(next));
-                let told = Told { cpu: raw.cpu, prev: (prev, thread), state, next, stack };
-                self.switching.tell(time, told, self.builder.recording());
-            }
-            Some(Extra::Wake { tid, flags, waking }) if self.switching.source != Source::None => {
-                if let Some(woken) = self.numbered(tid) {
-                    let recording = self.builder.recording();
-                    Switching::wake(time, woken, (thread, stack), (flags, waking), recording);
-                }
-            }
-            Some(Extra::Values(values)) => {
-                for (number, value) in values {
-                    if let Some(event) = events.all.get(number as usize) {
-                        let raw = Raw { value, event: number, weighed: true, ..raw };
-                        self.add(time, thread, stack, &raw, event);
-                    }
-                }
-            }
-            _ => self.add(time, thread, stack, &raw, event),
-        }
-    }
-
-    /// The thread that a tracepoint means by a number.
-    fn numbered(&self, number: i32) -> Option<ThreadId> {
-        self.switching.by_number(number).unwrap_or_else(|| self.tasks.by_tid(number))
-    }
-
-    /// One amount, or one look of the clock where thread time says what it weighs.
-    #[inline]
-    fn add(
-        &mut self,
-        time: u64,
-        thread: ThreadId,
-        stack: Option<StackId>,
-        raw: &Raw,
-        event: &Event,
-    ) {
-        if event.role == Role::Clock && self.switching.source != Source::None {
-            let kind = if raw.kernel { SampleKind::Kernel } else { SampleKind::User };
-            let (time, cpu) = (Time(time), raw.cpu);
-            self.builder.recording().samples.push(ClockSample { time, thread, kind, cpu, stack });
-            self.weights.push((raw.value, raw.weighed));
-            return;
-        }
-        let stack = if event.counts.named { self.named(stack, raw.event) } else { stack };
-        let (metric, value) = event.counts.value(raw.weighed.then_some(raw.value));
-        let amount = Amount { time, thread: Some(thread), ..Amount::at(stack, metric, value) };
-        self.builder.add(Amount { cause: cause(metric, raw.kernel), ..amount });
     }
 
     /// A stack with the event at its leaf.
@@ -236,41 +235,21 @@ impl<'a> Apply<'a> {
         leaf.map(|leaf| self.builder.push(stack, leaf))
     }
 
-    /// The user's frames from a copy of its stack, behind those of the kernel.
-    fn unwind(&mut self, raw: &mut Raw, chain: &[u64], registers: &[u64], stack: &[u8]) {
-        let mask = self.masks.get(raw.event as usize).copied().unwrap_or(0);
-        let registers = self.arch.and_then(|arch| Registers::from_perf(arch, mask, registers));
-        let mut frames = Vec::new();
-        let whole = registers.is_some_and(|registers| {
-            self.code.unwind(raw.pid, registers, stack, &mut frames, self.builder)
-        });
-        self.unwound.0 += 1;
-        self.unwound.1 += u64::from(!whole);
-        self.key.clear();
-        let (before, context) = (chain.len().min(front::LENGTH), chain[front::CONTEXT]);
-        self.key.extend_from_slice(&chain[..before]);
-        if context == chains::USER {
-            // The kernel noted no more than where the thread was.
-            raw.leaf = frames.first().map_or(raw.leaf, |frame| frame.lookup().0);
-            self.key.extend(entries(frames.get(1..).unwrap_or_default()));
-        } else {
-            let kernel = chain[before..].iter().take_while(|entry| **entry != chains::USER);
-            self.key.extend(kernel);
-            self.key.push(chains::USER);
-            self.key.extend(entries(&frames));
-        }
-        raw.chain = self.chains.intern(&self.key);
-    }
-
+    /// The stack of a chain with its leaf, in a process with these mappings.
     #[inline]
-    fn stack(&mut self, raw: &Raw, space: u32) -> Option<StackId> {
-        let key = (raw.chain.0, space, raw.leaf);
+    pub(super) fn stack(
+        &mut self,
+        (pid, space): (i32, u32),
+        chain: ChainId,
+        leaf: u64,
+    ) -> Option<StackId> {
+        let key = (chain.0, space, leaf);
         if let Some(known) = self.stacks.get(&key) {
             return *known;
         }
-        let callers = self.callers(raw.pid, raw.chain, space);
-        let context = self.chains.get(raw.chain)[front::CONTEXT];
-        let stack = self.push(callers, whose(context, raw.pid), raw.leaf).stack;
+        let callers = self.callers(pid, chain, space);
+        let context = self.chains.get(chain)[front::CONTEXT];
+        let stack = self.push(callers, whose(context, pid), leaf).stack;
         self.stacks.insert(key, stack);
         stack
     }
@@ -332,21 +311,6 @@ impl<'a> Apply<'a> {
     }
 }
 
-/// Frames as they stand in a chain: behind a marker an address is that of the instruction itself.
-fn entries(frames: &[CodeAddress]) -> impl Iterator<Item = u64> + '_ {
-    frames
-        .iter()
-        .enumerate()
-        .flat_map(|(at, frame)| match frame {
-            CodeAddress::InstructionPointer(address) if at > 0 => {
-                [Some(chains::USER), Some(address.0)]
-            }
-            CodeAddress::InstructionPointer(address) => [None, Some(address.0)],
-            CodeAddress::ReturnAddress(address) => [None, Some(address.0)],
-        })
-        .flatten()
-}
-
 fn whose(context: u64, pid: i32) -> Whose {
     match context {
         chains::KERNEL => Whose::Kernel,
@@ -355,10 +319,4 @@ fn whose(context: u64, pid: i32) -> Whose {
         chains::GUEST_USER => Whose::Other("[guest]"),
         _ => Whose::User(pid),
     }
-}
-
-/// The cause of time on a CPU.
-pub(super) fn cause(metric: Metric, kernel: bool) -> Option<Cause> {
-    let cause = if kernel { Cause::CpuKernel } else { Cause::CpuUser };
-    (metric == Metric::Cpu).then_some(cause)
 }

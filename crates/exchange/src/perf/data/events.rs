@@ -1,10 +1,10 @@
 //! The events of a file: what each counts, and whose a record is.
 
+use culprit_kernel::attr::kind::{SOFTWARE, TRACEPOINT};
+use culprit_kernel::{Attr, Header, Layout, Order};
 use rustc_hash::FxHashMap;
 
-use super::attr::{Attr, SOFTWARE, TRACEPOINT};
 use super::features::Facts;
-use super::sample;
 use crate::perf::event::Counts;
 
 /// What an event is good for beside being counted.
@@ -119,34 +119,27 @@ impl Events {
         self.all.len() < 2 || !self.ids.is_empty()
     }
 
-    /// The number of the event of a sample.
+    /// The number of the event of a record.
     #[inline]
-    pub(super) fn of_sample(&mut self, body: &[u8], little: bool) -> u32 {
+    pub(super) fn of(&mut self, header: Header, body: &[u8], order: Order) -> u32 {
         if self.all.len() < 2 {
             return 0;
         }
-        let id = self
-            .all
-            .first()
-            .and_then(|first| sample::id_of_sample(first.attr.sample_type, body, little));
+        // The fields that tell events apart are at the same place in all of them.
+        let id = self.all.first().and_then(|first| first.attr.layout.id(header, body, order));
         self.by_id(id)
     }
 
-    /// The number of the event of a record that is no sample.
-    pub(super) fn of_other(&mut self, body: &[u8], little: bool) -> u32 {
-        if self.all.len() < 2 {
-            return 0;
-        }
-        let id = self
-            .all
-            .first()
-            .and_then(|first| sample::id_of_other(first.attr.sample_type, body, little));
-        self.by_id(id)
+    /// What the records of a record's event look like; none where the file has no events.
+    #[inline]
+    pub(super) fn layout(&mut self, header: Header, body: &[u8], order: Order) -> Option<Layout> {
+        let number = self.of(header, body, order);
+        self.all.get(number as usize).map(|event| event.attr.layout)
     }
 
     /// The number of the event of an id; what perf made itself has none, and is as the first.
     #[inline]
-    pub(super) fn by_id(&mut self, id: Option<u64>) -> u32 {
+    fn by_id(&mut self, id: Option<u64>) -> u32 {
         let Some(id) = id.filter(|id| *id != 0) else { return 0 };
         if self.last.0 == id {
             return self.last.1;

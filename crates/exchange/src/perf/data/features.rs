@@ -3,9 +3,9 @@
 //!
 //! Source: tools/perf/Documentation/perf.data-file-format.txt.
 
-use super::attr::Attr;
+use culprit_kernel::{Attr, Order, Words, words};
+
 use super::tracing::Points;
-use super::words::Words;
 
 /// Numbers of the sections that are read.
 mod number {
@@ -78,8 +78,8 @@ pub(super) fn is_read(feature: u32) -> bool {
 
 impl Facts {
     /// Reads one section.
-    pub(super) fn add(&mut self, feature: u32, bytes: &[u8], little: bool) {
-        let mut words = Words::new(bytes, little);
+    pub(super) fn add(&mut self, feature: u32, bytes: &[u8], order: Order) {
+        let mut words = Words::new(bytes, order);
         let whole = match feature {
             number::TRACING_DATA => self.points.read(bytes),
             number::BUILD_ID => self.read_build_ids(words),
@@ -88,7 +88,7 @@ impl Facts {
             number::ARCH => words.string().map(|text| self.arch = text),
             number::CPUS => words.u32().zip(words.u32()).map(|(_, online)| self.cpus = online),
             number::COMMAND => self.read_command(&mut words),
-            number::EVENTS => self.read_events(&mut words, little),
+            number::EVENTS => self.read_events(&mut words, order),
             number::CLOCK_DATA => self.read_clock(&mut words),
             _ => Some(()),
         };
@@ -103,11 +103,11 @@ impl Facts {
         Some(())
     }
 
-    fn read_events(&mut self, words: &mut Words<'_>, little: bool) -> Option<()> {
+    fn read_events(&mut self, words: &mut Words<'_>, order: Order) -> Option<()> {
         let count = words.u32().filter(|count| *count <= MOST)?;
         let length = words.u32()?;
         for _ in 0..count {
-            let attr = Attr::read(words.take(u64::from(length))?, little)?;
+            let attr = Attr::read(words.take(u64::from(length))?, order)?;
             let ids = words.u32()?;
             let name = words.string()?;
             let ids = words.list(u64::from(ids))?.iter().collect();
@@ -128,7 +128,7 @@ impl Facts {
         while !words.rest().is_empty() {
             let (_kind, misc, size) = (words.u32()?, words.u16()?, words.u16()?);
             let body = words.take(u64::from(size).checked_sub(8)?)?;
-            self.add_build_id(misc, Words::new(body, true))?;
+            self.add_build_id(misc, Words::new(body, Order::Little))?;
         }
         Some(())
     }
@@ -141,7 +141,7 @@ impl Facts {
             0 => MOST_BUILD_ID,
             _ => usize::from(*id.get(MOST_BUILD_ID)?).min(MOST_BUILD_ID),
         };
-        self.build_ids.push((body.name(), id[..length].to_vec()));
+        self.build_ids.push((words::text(body.rest()), id[..length].to_vec()));
         Some(())
     }
 }
@@ -163,17 +163,17 @@ mod tests {
         command.extend(string("perf"));
         command.extend(string("record"));
         let mut facts = Facts::default();
-        facts.add(number::COMMAND, &command, true);
+        facts.add(number::COMMAND, &command, Order::Little);
         assert_eq!(
             (facts.command.as_slice(), facts.damaged),
             (&["perf", "record"].map(String::from)[..], 0)
         );
         let mut cut = Facts::default();
-        cut.add(number::COMMAND, &command[..14], true);
+        cut.add(number::COMMAND, &command[..14], Order::Little);
         assert_eq!((cut.command.len(), cut.damaged), (1, 1));
-        cut.add(number::EVENTS, &[0xff; 64], true);
-        cut.add(number::BUILD_ID, &[0xff; 64], true);
-        cut.add(number::CLOCK_DATA, &[0; 8], true);
+        cut.add(number::EVENTS, &[0xff; 64], Order::Little);
+        cut.add(number::BUILD_ID, &[0xff; 64], Order::Little);
+        cut.add(number::CLOCK_DATA, &[0; 8], Order::Little);
         assert_eq!(cut.damaged, 4);
     }
 
@@ -184,8 +184,8 @@ mod tests {
         body.extend([0, 0, 0, 0, 16, 0, 0, 0]);
         body.extend(b"/bin/x\0\0");
         let mut facts = Facts::default();
-        facts.add_build_id(HAS_LENGTH, Words::new(&body, true)).expect("a build id");
-        facts.add_build_id(0, Words::new(&body, true)).expect("a build id");
+        facts.add_build_id(HAS_LENGTH, Words::new(&body, Order::Little)).expect("a build id");
+        facts.add_build_id(0, Words::new(&body, Order::Little)).expect("a build id");
         assert_eq!(facts.build_ids[0], ("/bin/x".to_owned(), vec![7; 16]));
         assert_eq!(facts.build_ids[1].1.len(), 20);
     }

@@ -1,13 +1,15 @@
 //! The end: thread time or samples, what was lost, and what the file says about itself.
 
 use std::collections::BTreeSet;
+use std::mem;
 
 use culprit_model::{Loss, LossKind, SampleKind, SwitchKind, Text, Time};
 
-use super::apply::{Apply, cause};
-use super::collect::{Collector, Tally};
+use super::apply::{Apply, Tally};
+use super::collect::Collector;
 use super::events::{Events, Role};
 use super::features::Facts;
+use super::samples::cause;
 use super::switches::Source;
 use crate::builder::{Amount, Builder};
 use crate::format::Refusal;
@@ -20,7 +22,8 @@ const MOST_HOLES: usize = 1 << 12;
 const MOST_NAMED: usize = 20;
 
 pub(super) fn finish(collector: Collector<'_>) -> Result<(), Refusal> {
-    let Collector { events, facts, tally, mut apply, .. } = collector;
+    let Collector { facts, mut apply, .. } = collector;
+    let (events, tally) = (mem::take(&mut apply.events), mem::take(&mut apply.tally));
     tell_switches(&mut apply, &events, &tally);
     let recording = apply.builder.recording();
     if recording.costs.is_empty() && recording.switches.is_empty() {
@@ -102,8 +105,8 @@ fn keep_switches(apply: &mut Apply<'_>) {
 /// Clock samples as amounts of time.
 fn samples_to_costs(apply: &mut Apply<'_>, events: &Events) {
     let clock = events.all.iter().find(|event| event.role == Role::Clock);
-    let samples = std::mem::take(&mut apply.builder.recording().samples);
-    let weights = std::mem::take(&mut apply.weights);
+    let samples = mem::take(&mut apply.builder.recording().samples);
+    let weights = mem::take(&mut apply.weights);
     for (sample, (value, weighed)) in samples.into_iter().zip(weights) {
         let Some(clock) = clock else { continue };
         let (metric, value) = clock.counts.value(weighed.then_some(value));
@@ -123,7 +126,7 @@ fn switches_to_costs(apply: &mut Apply<'_>, events: &Events) {
         return;
     };
     let number = u32::try_from(number).unwrap_or(u32::MAX);
-    let switches = std::mem::take(&mut apply.builder.recording().switches);
+    let switches = mem::take(&mut apply.builder.recording().switches);
     for switch in switches.into_iter().filter(|switch| switch.kind != SwitchKind::In) {
         let stack = apply.named(switch.stack, number);
         let (metric, value) = event.counts.value(Some(1));
@@ -212,7 +215,7 @@ fn describe(apply: &mut Apply<'_>, facts: &Facts, events: &Events) {
 /// The processes of each pid namespace but the recorder's own.
 fn namespaces(apply: &mut Apply<'_>) -> Vec<(String, String)> {
     let own = apply.own_namespace;
-    let spaces = std::mem::take(&mut apply.namespaces);
+    let spaces = mem::take(&mut apply.namespaces);
     let recording = apply.builder.recording();
     let name = |pid: &i32| {
         let row = recording.processes.iter().rfind(|row| i64::from(row.pid.0) == i64::from(*pid));

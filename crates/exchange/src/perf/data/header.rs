@@ -12,8 +12,8 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-use super::attr::{Attr, LEAST};
-use super::words::Words;
+use culprit_kernel::attr::LEAST;
+use culprit_kernel::{Attr, Order, Words};
 
 /// Bytes of the header of a file.
 const HEADER: u64 = 104;
@@ -36,7 +36,7 @@ type Section = (u64, u64);
 /// What stands around the records.
 #[derive(Debug, Default)]
 pub(super) struct Around {
-    pub(super) little: bool,
+    pub(super) order: Order,
     /// Attributes with the ids of their events.
     pub(super) attrs: Vec<(Attr, Vec<u64>)>,
     /// Sections behind the records by their number, whole.
@@ -52,14 +52,14 @@ impl Around {
     ///
     /// # Errors
     /// When not even the attributes can be read.
-    pub(super) fn read(input: &mut (impl Read + Seek), little: bool) -> Result<Self, String> {
+    pub(super) fn read(input: &mut (impl Read + Seek), order: Order) -> Result<Self, String> {
         let size = input.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
         let header = at(input, (0, HEADER)).ok_or("its header is cut short")?;
-        let long = |place: usize| header.get(place..).and_then(|b| Words::new(b, little).u64());
+        let long = |place: usize| header.get(place..).and_then(|b| Words::new(b, order).u64());
         let section = |place: usize| Some((long(place)?, long(place + 8)?));
         let length = long(16).unwrap_or(0);
         let (attributes, data) = section(24).zip(section(40)).ok_or("its header is cut short")?;
-        let mut around = Self { little, ..Self::default() };
+        let mut around = Self { order, ..Self::default() };
         around.read_attrs(input, attributes, length, size)?;
         if data.0 > size || data.0 < HEADER {
             return Err("its records are behind the end of the file".to_owned());
@@ -94,15 +94,15 @@ impl Around {
         let chunk = usize::try_from(length).unwrap_or(usize::MAX);
         for entry in bytes.chunks_exact(chunk) {
             let (attr, ids) = entry.split_at(chunk - SECTION);
-            let attr = Attr::read(attr, self.little).ok_or("its attributes are cut short")?;
-            let mut words = Words::new(ids, self.little);
+            let attr = Attr::read(attr, self.order).ok_or("its attributes are cut short")?;
+            let mut words = Words::new(ids, self.order);
             let ids = words.u64().zip(words.u64()).unwrap_or_default();
             ids_left = ids_left.saturating_sub(ids.1);
             let ids = within(input, ids, size).filter(|_| ids_left > 0);
             if ids.is_none() {
                 self.damage.push("the ids of its events are cut short");
             }
-            let ids = Words::new(ids.as_deref().unwrap_or_default(), self.little).all();
+            let ids = Words::new(ids.as_deref().unwrap_or_default(), self.order).all();
             self.attrs.push((attr, ids));
         }
         Ok(())
@@ -125,7 +125,7 @@ impl Around {
             self.damage.push("the part after the records is missing");
             return;
         };
-        let mut words = Words::new(&places, self.little);
+        let mut words = Words::new(&places, self.order);
         let mut cut = false;
         for feature in set {
             let place = words.u64().zip(words.u64()).unwrap_or_default();
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn attributes_ids_and_sections_are_found() {
         let mut input = Cursor::new(file(32, 32));
-        let around = Around::read(&mut input, true).expect("a header");
+        let around = Around::read(&mut input, Order::Little).expect("a header");
         assert_eq!(around.attrs[0].1, [77]);
         assert_eq!((around.records, around.features.len()), (32, 1));
         assert!(around.damage.is_empty());
@@ -188,13 +188,13 @@ mod tests {
     #[test]
     fn what_is_cut_behind_the_records_costs_no_record() {
         let whole = file(32, 32);
-        let around = Around::read(&mut Cursor::new(&whole[..whole.len() - 4]), true);
+        let around = Around::read(&mut Cursor::new(&whole[..whole.len() - 4]), Order::Little);
         let around = around.expect("a header");
         assert_eq!((around.records, around.damage.len()), (32, 1));
-        let killed = Around::read(&mut Cursor::new(&file(32, 0)), true).expect("a header");
+        let killed = Around::read(&mut Cursor::new(&file(32, 0)), Order::Little).expect("a header");
         assert_eq!((killed.records, killed.damage.len()), (32 + 24, 1));
         for end in 0..whole.len() {
-            let _ = Around::read(&mut Cursor::new(&whole[..end]), true);
+            let _ = Around::read(&mut Cursor::new(&whole[..end]), Order::Little);
         }
     }
 }

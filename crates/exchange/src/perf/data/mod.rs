@@ -3,18 +3,17 @@
 //! ```text
 //! header, features --> what the events are, where code comes from        header, features, events
 //! stream           --> records one by one                                stream
-//! collect          --> samples made small, all else read, in a queue     collect, queue
-//! apply            --> round by round in the order of time: rows         apply, tasks, code, kernel, switches
+//! collect          --> perf's own read, the kernel's until their turn    collect
+//! apply            --> round by round in the order of time: rows         apply, samples, tasks, code, kernel, switches
 //! finish           --> what was lost; thread time or samples             finish
 //! ```
 //!
-//! A sample is an amount of its event's metric at its stack. One pass: of a sample only its leaf, its
-//! time and the number of its chain are kept until its turn; a chain is named once for each state of
+//! What the kernel's records mean, and their order, is known by `culprit_kernel`. A sample is an amount of its
+//! event's metric at its stack. One pass: a record is kept until its turn; a chain is named once for each state of
 //! its process's mappings. Switches become thread time where none is missing, else they are counted
 //! and a loss says why.
 
 mod apply;
-mod attr;
 mod chains;
 mod code;
 mod collect;
@@ -23,15 +22,13 @@ mod features;
 mod finish;
 mod header;
 mod kernel;
-mod other;
-mod queue;
-mod sample;
+mod samples;
 mod stream;
 mod switches;
 mod tasks;
 mod tracing;
-mod words;
 
+use culprit_kernel::{Order, Words};
 use culprit_model::LossKind;
 
 use crate::builder::Builder;
@@ -40,7 +37,6 @@ use crate::input::Input;
 use collect::Collector;
 use header::Around;
 use stream::Records;
-use words::Words;
 
 /// The size that the header of a pipe states: its own.
 const PIPE_HEADER: usize = 16;
@@ -51,19 +47,19 @@ pub(super) fn detect(head: &[u8]) -> bool {
 
 pub(super) fn read(input: &mut Input<'_>, builder: &mut Builder) -> Result<(), Refusal> {
     let head = input.head();
-    let little = head.starts_with(b"PERFILE2");
-    let size = head.get(8..).and_then(|size| Words::new(size, little).u64());
-    let mut around = Around { little, records: u64::MAX, ..Around::default() };
+    let order = if head.starts_with(b"PERFILE2") { Order::Little } else { Order::Big };
+    let size = head.get(8..).and_then(|size| Words::new(size, order).u64());
+    let mut around = Around { order, records: u64::MAX, ..Around::default() };
     if size == Some(PIPE_HEADER as u64) {
         let mut header = [0; PIPE_HEADER];
         std::io::Read::read_exact(input, &mut header).map_err(|error| error.to_string())?;
     } else {
-        around = Around::read(input, little)?;
+        around = Around::read(input, order)?;
     }
     for what in &around.damage {
         builder.lose(LossKind::FileDamaged, 1, what);
     }
-    let mut records = Records::new(input, little, around.records);
+    let mut records = Records::new(input, order, around.records);
     let mut collector = Collector::new(around, builder);
     if let Err(why) = collector.read(&mut records) {
         let what = format!("the rest of the records is unreadable: {why}");

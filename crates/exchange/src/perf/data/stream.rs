@@ -5,12 +5,8 @@
 
 use std::io::{self, Read};
 
+use culprit_kernel::{Header, Order, Words};
 use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
-
-use super::words::Words;
-
-/// Bytes of a record's header.
-const HEADER: usize = 8;
 
 /// Bytes that are asked of the file at a time.
 const CHUNK: usize = 1 << 20;
@@ -39,15 +35,14 @@ const MOST_RATIO: u64 = 256;
 /// Where a record's bytes are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Record {
-    pub(super) kind: u32,
-    pub(super) misc: u16,
+    pub(super) header: Header,
     place: (bool, usize, usize),
 }
 
 /// Records under reading.
 pub(super) struct Records<R> {
     inner: R,
-    little: bool,
+    order: Order,
     /// Bytes of the records that were not asked for yet.
     left: u64,
     plain: Buffer,
@@ -76,35 +71,31 @@ impl Buffer {
         self.at = 0;
     }
 
-    /// The kind, flags and size of the record here, if its header is whole.
-    #[inline]
-    fn header(&self, little: bool) -> Option<(u32, u16, usize)> {
-        let mut words = Words::new(self.rest(), little);
-        Some((words.u32()?, words.u16()?, usize::from(words.u16()?)))
-    }
-
     /// The record here, if it is whole. An error says that it cannot be one.
     #[inline]
-    fn record(&mut self, little: bool, unpacked: bool) -> Result<Option<Record>, &'static str> {
-        let Some((kind, misc, size)) = self.header(little) else { return Ok(None) };
-        if size < HEADER {
+    fn record(&mut self, order: Order, unpacked: bool) -> Result<Option<Record>, &'static str> {
+        let Some(header) = Header::read(&mut Words::new(self.rest(), order)) else {
+            return Ok(None);
+        };
+        let size = usize::from(header.size);
+        if size < Header::BYTES {
             return Err("a record is shorter than its header");
         }
         if self.bytes.len() - self.at < size {
             return Ok(None);
         }
-        let place = (unpacked, self.at + HEADER, self.at + size);
+        let place = (unpacked, self.at, self.at + size);
         self.at += size;
-        Ok(Some(Record { kind, misc, place }))
+        Ok(Some(Record { header, place }))
     }
 }
 
 impl<R: Read> Records<R> {
     /// The records that stand in the next `length` bytes of `inner`.
-    pub(super) fn new(inner: R, little: bool, length: u64) -> Self {
+    pub(super) fn new(inner: R, order: Order, length: u64) -> Self {
         Self {
             inner,
-            little,
+            order,
             left: length,
             plain: Buffer::default(),
             unpacked: Buffer::default(),
@@ -115,12 +106,18 @@ impl<R: Read> Records<R> {
         }
     }
 
-    /// The bytes of the record that was read last, without its header.
+    /// The bytes of the record that was read last, with its header.
     #[inline]
-    pub(super) fn body(&self, record: Record) -> &[u8] {
+    pub(super) fn bytes(&self, record: Record) -> &[u8] {
         let (unpacked, from, to) = record.place;
         let buffer = if unpacked { &self.unpacked } else { &self.plain };
         &buffer.bytes[from..to]
+    }
+
+    /// The same without its header.
+    #[inline]
+    pub(super) fn body(&self, record: Record) -> &[u8] {
+        &self.bytes(record)[Header::BYTES..]
     }
 
     /// The next record; none at the end.
@@ -130,12 +127,12 @@ impl<R: Read> Records<R> {
     pub(super) fn next(&mut self) -> Result<Option<Record>, String> {
         loop {
             if self.unpacked.at < self.unpacked.bytes.len()
-                && let Some(record) = self.unpacked.record(self.little, true)?
+                && let Some(record) = self.unpacked.record(self.order, true)?
             {
                 return Ok(Some(record));
             }
             let Some(record) = self.next_plain()? else { return self.end() };
-            match record.kind {
+            match record.header.kind {
                 kind::COMPRESSED | kind::COMPRESSED2 => self.unpack(record)?,
                 _ => return Ok(Some(record)),
             }
@@ -151,7 +148,7 @@ impl<R: Read> Records<R> {
 
     fn next_plain(&mut self) -> Result<Option<Record>, String> {
         loop {
-            if let Some(record) = self.plain.record(self.little, false)? {
+            if let Some(record) = self.plain.record(self.order, false)? {
                 return Ok(Some(record));
             }
             if !self.fill()? {
@@ -212,9 +209,9 @@ impl<R: Read> Records<R> {
     fn unpack(&mut self, record: Record) -> Result<(), String> {
         let Self { plain, unpacked, decoder, .. } = self;
         let (_, from, to) = record.place;
-        let mut packed = &plain.bytes[from..to];
-        if record.kind == kind::COMPRESSED2 {
-            let mut words = Words::new(packed, self.little);
+        let mut packed = &plain.bytes[from + Header::BYTES..to];
+        if record.header.kind == kind::COMPRESSED2 {
+            let mut words = Words::new(packed, self.order);
             let size = words.u64().unwrap_or(0);
             packed = words.take(size).ok_or("a compressed record is cut short")?;
         }
@@ -263,17 +260,17 @@ mod tests {
     use super::*;
 
     fn record(kind: u8, body: &[u8]) -> Vec<u8> {
-        let size = u16::try_from(HEADER + body.len()).expect("a small record").to_le_bytes();
+        let size = u16::try_from(Header::BYTES + body.len()).expect("a small record").to_le_bytes();
         let mut bytes = vec![kind, 0, 0, 0, 0, 0, size[0], size[1]];
         bytes.extend_from_slice(body);
         bytes
     }
 
     fn all(bytes: &[u8]) -> Result<Vec<(u32, Vec<u8>)>, String> {
-        let mut records = Records::new(bytes, true, u64::MAX);
+        let mut records = Records::new(bytes, Order::Little, u64::MAX);
         let mut read = Vec::new();
         while let Some(record) = records.next()? {
-            read.push((record.kind, records.body(record).to_vec()));
+            read.push((record.header.kind, records.body(record).to_vec()));
         }
         Ok(read)
     }
@@ -295,7 +292,7 @@ mod tests {
         assert!(packed.len() < 30_000, "{}", packed.len());
         let file = record(81, &packed);
         let read = |most: u64| {
-            let mut records = Records::new(&*file, true, u64::MAX);
+            let mut records = Records::new(&*file, Order::Little, u64::MAX);
             records.most = most;
             while records.next()?.is_some() {}
             Ok::<_, String>(records.grown)
@@ -308,7 +305,7 @@ mod tests {
     #[test]
     fn cut_and_impossible_records_are_errors_behind_whole_ones() {
         let file = [record(9, &[1; 16]), record(9, &[1; 16])].concat();
-        let mut records = Records::new(&file[..40], true, u64::MAX);
+        let mut records = Records::new(&file[..40], Order::Little, u64::MAX);
         assert!(records.next().is_ok_and(|record| record.is_some()));
         assert!(records.next().is_err());
         assert!(all(&[9, 0, 0, 0, 0, 0, 4, 0]).is_err());

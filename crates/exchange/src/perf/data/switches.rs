@@ -5,14 +5,11 @@
 //! the one that left was. Both together give the times of the first and the stacks of the second.
 //! Whether all are there is checked: whom a switch brings onto a CPU must be who leaves it next.
 
+use culprit_kernel::tracepoint::Woken;
 use culprit_model::{
     Recording, StackId, Switch, SwitchKind, ThreadId, Time, WakeSource, Wakeup, WakeupKind,
 };
 use rustc_hash::FxHashMap;
-
-/// Bits of a tracepoint's flags: it stood in an interrupt (`TRACE_FLAG_HARDIRQ`,
-/// `TRACE_FLAG_SOFTIRQ` in include/linux/trace_events.h).
-const INTERRUPT: u64 = 0x08 | 0x10;
 
 /// One in so many switches may break the order of its CPU: lost records do that here and there.
 /// Where only some threads were recorded, nearly every switch does.
@@ -34,7 +31,7 @@ pub(super) enum Source {
 #[derive(Debug, Clone, Copy)]
 struct Leaving {
     stack: Option<StackId>,
-    state: u64,
+    state: char,
 }
 
 /// What `sched_switch` says.
@@ -42,7 +39,7 @@ struct Leaving {
 pub(super) struct Told {
     pub(super) cpu: u32,
     pub(super) prev: (i32, ThreadId),
-    pub(super) state: u64,
+    pub(super) state: char,
     pub(super) next: (i32, Option<ThreadId>),
     pub(super) stack: Option<StackId>,
 }
@@ -88,7 +85,7 @@ impl Switching {
             kind,
             cpu,
             stack: left.and_then(|left| left.stack),
-            state: left.map(|left| u32::from(letter(left.state))),
+            state: left.map(|left| u32::from(left.state)),
         });
     }
 
@@ -125,9 +122,8 @@ impl Switching {
                 self.gaps.push((since, time));
             }
         }
-        let letter = letter(state);
-        let kind = if letter == 'R' { SwitchKind::Preempted } else { SwitchKind::Out };
-        let state = Some(u32::from(letter));
+        let kind = if state == 'R' { SwitchKind::Preempted } else { SwitchKind::Out };
+        let state = Some(u32::from(state));
         let time = Time(time);
         recording.switches.push(Switch { time, thread: prev.1, kind, cpu, stack, state });
         if let Some(thread) = next.1 {
@@ -141,10 +137,10 @@ impl Switching {
         time: u64,
         thread: ThreadId,
         by: (ThreadId, Option<StackId>),
-        (flags, waking): (u64, bool),
+        (woken, waking): (Woken, bool),
         recording: &mut Recording,
     ) {
-        let interrupt = flags & INTERRUPT != 0;
+        let interrupt = woken.in_interrupt();
         recording.wakeups.push(Wakeup {
             time: Time(time),
             thread,
@@ -165,20 +161,11 @@ impl Switching {
     }
 }
 
-/// The letter of `prev_state`: one bit a state, and one above them for a thread that was preempted
-/// (include/trace/events/sched.h, `__trace_sched_switch_state`).
-fn letter(state: u64) -> char {
-    match state & 0xff {
-        0 => 'R',
-        bits => ['S', 'D', 'T', 't', 'X', 'Z', 'P', 'I'][bits.trailing_zeros() as usize],
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn told(cpu: u32, prev: u32, state: u64, next: u32) -> Told {
+    fn told(cpu: u32, prev: u32, state: char, next: u32) -> Told {
         let id = |number: u32| (number.cast_signed(), ThreadId(number));
         Told { cpu, prev: id(prev), state, next: (id(next).0, Some(id(next).1)), stack: None }
     }
@@ -189,13 +176,13 @@ mod tests {
         let mut all = Switching { source: Source::Tracepoint, ..Switching::default() };
         for at in 0..20 {
             let (prev, next) = if at % 2 == 0 { (0, 1) } else { (1, 0) };
-            all.tell(at * 10, told(0, prev, 1, next), &mut recording);
-            all.tell(at * 10 + 1, told(1, 0, 0, 0), &mut recording);
+            all.tell(at * 10, told(0, prev, 'S', next), &mut recording);
+            all.tell(at * 10 + 1, told(1, 0, 'R', 0), &mut recording);
         }
         assert!(all.refusal().is_none() && all.gaps.is_empty());
         let mut some = Switching { source: Source::Tracepoint, ..Switching::default() };
         for at in 0..20 {
-            some.tell(at * 10, told(0, 1, 1, 7), &mut recording);
+            some.tell(at * 10, told(0, 1, 'S', 7), &mut recording);
         }
         assert!(some.refusal().is_some());
         assert_eq!(some.gaps.len(), 19);
@@ -206,7 +193,7 @@ mod tests {
         let mut recording = Recording::default();
         let mut both = Switching { source: Source::Records, ..Switching::default() };
         let stack = Some(StackId(4));
-        both.tell(10, Told { stack, ..told(0, 1, 2, 0) }, &mut recording);
+        both.tell(10, Told { stack, ..told(0, 1, 'D', 0) }, &mut recording);
         both.record(11, (ThreadId(1), 0), (true, false), &mut recording);
         both.record(20, (ThreadId(1), 1), (false, false), &mut recording);
         both.record(30, (ThreadId(1), 1), (true, true), &mut recording);

@@ -2,6 +2,7 @@
 //!
 //! Numbers are used again: a fork begins a new row, whatever had the number before.
 
+use culprit_kernel::Task;
 use culprit_model::{Pid, Process, ProcessId, Recording, Text, Thread, ThreadId, Tid, Time};
 use rustc_hash::FxHashMap;
 
@@ -9,24 +10,24 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     processes: FxHashMap<i32, ProcessId>,
-    threads: FxHashMap<(i32, i32), ThreadId>,
-    /// By the thread's number alone: the process, too.
-    tids: FxHashMap<i32, (i32, ThreadId)>,
+    threads: FxHashMap<Task, ThreadId>,
+    /// By the thread's number alone.
+    tids: FxHashMap<i32, ThreadId>,
 }
 
 impl Tasks {
     /// A thread by its numbers.
-    pub(super) fn thread(&mut self, pid: i32, tid: i32, recording: &mut Recording) -> ThreadId {
-        if let Some(known) = self.threads.get(&(pid, tid)) {
+    pub(super) fn thread(&mut self, task: Task, recording: &mut Recording) -> ThreadId {
+        if let Some(known) = self.threads.get(&task) {
             return *known;
         }
-        let process = self.process(pid, recording);
-        self.add(process, pid, tid, Time::START, recording)
+        let process = self.process(task.pid, recording);
+        self.add(process, task, Time::START, recording)
     }
 
     /// A thread by its own number alone, where it was seen before.
     pub(super) fn by_tid(&self, tid: i32) -> Option<ThreadId> {
-        self.tids.get(&tid).map(|(_, thread)| *thread)
+        self.tids.get(&tid).copied()
     }
 
     /// A process by its number.
@@ -38,11 +39,11 @@ impl Tasks {
     }
 
     /// A thread names itself; its process after it when it is the first.
-    pub(super) fn name(&mut self, pid: i32, tid: i32, name: &str, recording: &mut Recording) {
-        let thread = self.thread(pid, tid, recording);
+    pub(super) fn name(&mut self, task: Task, name: &str, recording: &mut Recording) {
+        let thread = self.thread(task, recording);
         let row = &mut recording.threads[thread.index()];
         row.name = Text::from(name);
-        if pid == tid {
+        if task.pid == task.tid {
             recording.processes[row.process.index()].name = Text::from(name);
         }
     }
@@ -50,31 +51,31 @@ impl Tasks {
     /// A thread begins. It is called as the one that made it until it says otherwise.
     pub(super) fn fork(
         &mut self,
-        (pid, tid): (i32, i32),
-        (parent, maker): (i32, i32),
+        child: Task,
+        parent: Task,
         time: Time,
         recording: &mut Recording,
     ) {
-        let maker = self.threads.get(&(parent, maker)).copied();
+        let maker = self.threads.get(&parent).copied();
         let name = maker.map(|maker| recording.thread(maker).name.clone()).unwrap_or_default();
-        let process = if pid == parent {
-            self.process(pid, recording)
+        let process = if child.pid == parent.pid {
+            self.process(child.pid, recording)
         } else {
-            let parent = self.processes.get(&parent).copied();
-            let process = self.add_process(pid, parent, time, recording);
+            let parent = self.processes.get(&parent.pid).copied();
+            let process = self.add_process(child.pid, parent, time, recording);
             recording.processes[process.index()].name = name.clone();
             process
         };
-        let thread = self.add(process, pid, tid, time, recording);
+        let thread = self.add(process, child, time, recording);
         recording.threads[thread.index()].name = name;
     }
 
     /// A thread ends; its process with its first.
-    pub(super) fn exit(&mut self, pid: i32, tid: i32, time: Time, recording: &mut Recording) {
-        let Some(thread) = self.threads.get(&(pid, tid)).copied() else { return };
+    pub(super) fn exit(&mut self, task: Task, time: Time, recording: &mut Recording) {
+        let Some(thread) = self.threads.get(&task).copied() else { return };
         let row = &mut recording.threads[thread.index()];
         row.end = Some(time.max(row.start));
-        if pid == tid {
+        if task.pid == task.tid {
             let process = &mut recording.processes[row.process.index()];
             process.end = Some(time.max(process.start));
         }
@@ -99,20 +100,19 @@ impl Tasks {
     fn add(
         &mut self,
         process: ProcessId,
-        pid: i32,
-        tid: i32,
+        task: Task,
         start: Time,
         recording: &mut Recording,
     ) -> ThreadId {
         recording.threads.push(Thread::new(
             process,
-            Tid(u32::try_from(tid).unwrap_or(0)),
-            idle(tid),
+            Tid(u32::try_from(task.tid).unwrap_or(0)),
+            idle(task.tid),
             start,
         ));
         let id = ThreadId::from_index(recording.threads.len() - 1);
-        self.threads.insert((pid, tid), id);
-        self.tids.insert(tid, (pid, id));
+        self.threads.insert(task, id);
+        self.tids.insert(task.tid, id);
         id
     }
 }
@@ -126,17 +126,21 @@ fn idle(number: i32) -> &'static str {
 mod tests {
     use super::*;
 
+    fn task(pid: i32, tid: i32) -> Task {
+        Task { pid, tid }
+    }
+
     #[test]
     fn numbers_that_are_used_again_make_new_rows() {
         let (mut tasks, mut recording) = (Tasks::default(), Recording::default());
-        tasks.name(1, 1, "sh", &mut recording);
-        tasks.fork((2, 2), (1, 1), Time(10), &mut recording);
-        let first = tasks.thread(2, 2, &mut recording);
+        tasks.name(task(1, 1), "sh", &mut recording);
+        tasks.fork(task(2, 2), task(1, 1), Time(10), &mut recording);
+        let first = tasks.thread(task(2, 2), &mut recording);
         assert_eq!(recording.thread(first).name.as_str(), "sh");
-        tasks.name(2, 2, "cat", &mut recording);
-        tasks.exit(2, 2, Time(20), &mut recording);
-        tasks.fork((2, 2), (1, 1), Time(30), &mut recording);
-        let second = tasks.thread(2, 2, &mut recording);
+        tasks.name(task(2, 2), "cat", &mut recording);
+        tasks.exit(task(2, 2), Time(20), &mut recording);
+        tasks.fork(task(2, 2), task(1, 1), Time(30), &mut recording);
+        let second = tasks.thread(task(2, 2), &mut recording);
         assert_ne!(first, second);
         let spans: Vec<_> = recording
             .processes
@@ -145,7 +149,7 @@ mod tests {
             .collect();
         assert_eq!(spans, [("sh", 0, None), ("cat", 10, Some(Time(20))), ("sh", 30, None)]);
         assert_eq!(recording.processes[1].parent, Some(ProcessId(0)));
-        tasks.fork((2, 3), (2, 2), Time(40), &mut recording);
+        tasks.fork(task(2, 3), task(2, 2), Time(40), &mut recording);
         assert_eq!(tasks.by_tid(3).map(|id| recording.thread(id).process), Some(ProcessId(2)));
     }
 }

@@ -178,3 +178,20 @@ fn joining_parallel_work_is_not_told_but_the_work_is() {
     assert!(first(&recording, "wait-on-thread").is_none());
     assert_eq!(told(&recording)[0], "hot-function 700");
 }
+
+/// A client whose second thread polls for what a container's process does, and nothing says who ended the poll.
+#[test]
+fn a_wait_for_a_thread_that_itself_waits_for_something_unknown_is_not_told() {
+    let mut scene = Scene::default();
+    let main = scene.program("client", None, 0);
+    let process = scene.recording.thread(main).process;
+    let reads = scene.thread(process, "client", 0);
+    let other = scene.program("job", Some(main), 0);
+    scene.run(other, 790, Cause::CpuUser, "main;compute");
+    let poll = "main;client!?;libc.so.6!epoll_wait;k:do_epoll_wait;k:ep_poll";
+    scene.wait(reads, 800, Cause::Poll, poll, End::Interrupt);
+    scene.run(reads, 1, Cause::CpuUser, "main;client!?");
+    scene.wait(main, 801, Cause::Lock, JOIN, End::By(reads));
+    let recording = scene.done();
+    assert!(first(&recording, "wait-on-thread").is_none(), "{:?}", told(&recording));
+}

@@ -1,4 +1,6 @@
+use super::tasks::work;
 use super::*;
+use crate::inside::{Here, Task as _};
 
 #[test]
 fn a_chunk_takes_at_least_its_cpu_time() {

@@ -7,13 +7,13 @@
 
 use std::io;
 
+use culprit_kernel::Task;
 use culprit_model::Tid;
 use culprit_place::procfs;
 use culprit_symbols::{Arch, Registers};
 use rustc_hash::FxHashMap;
 
 use super::kernel_types::{FILE, KernelTypes};
-use crate::events::decode::Task;
 use crate::probes::assembler::{Assembler, Helper, Reg, When};
 use crate::symbolize::modules::kernel_pid;
 use crate::sys::bpf::iterate;

@@ -29,13 +29,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
+use culprit_kernel::Task;
 use culprit_symbols::runtimes::{InterpreterError, Unreadable};
 use rustc_hash::FxHashMap;
 
 use crate::clock::{monotonic_ns, thread_cpu_ns};
 use crate::enrich::managed::{CodeRequest, ManagedPlace};
 use crate::enrich::poller::{Polled, Reading, Roster};
-use crate::events::decode::Task;
 
 use finder::Finder;
 pub(crate) use jvm::is_jvm;

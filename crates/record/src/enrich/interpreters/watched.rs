@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use culprit_kernel::Task;
 use culprit_model::{Pid, Tid};
 use culprit_place::procfs::{self, State};
 use culprit_symbols::runtimes::{InterpreterError, Look as Looked, Unreadable};
@@ -14,7 +15,6 @@ use super::{Interpreted, Interpreter, LONGEST, MILLISECOND, SHORTEST};
 use crate::clock::monotonic_ns;
 use crate::enrich::bytecode::{Bytecode, BytecodeLoop};
 use crate::enrich::poller::{Polled, Reading};
-use crate::events::decode::Task;
 use crate::symbolize::modules::kernel_pid;
 
 /// So often the threads of a process are counted, and listed if their number has changed.

@@ -10,16 +10,18 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
+use culprit_kernel::Task;
+use culprit_kernel::tracepoint::{Field, Tracepoint};
 use culprit_model::{Mark, MarkKind, ProcessId, Text, ThreadId, Time};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::PolledSockets;
 use super::points::{SYN_SENT, TCP, address, port};
 use crate::events::attr::{EventSpec, Fields, Rate, Role, Source, Watch};
-use crate::events::decode::{Sample, Task};
+use crate::events::decode::Sample;
 use crate::events::extras::opens;
 use crate::events::handle::Handler;
-use crate::events::tracefs::{Field, Tracefs, Tracepoint};
+use crate::events::tracefs::Tracefs;
 use crate::session::ladder::{Errno, Rights};
 
 /// `TCP_LISTEN` (include/net/tcp_states.h).

@@ -2,10 +2,12 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
+use culprit_kernel::tracepoint::{Field, Tracepoint};
+
 use super::{SocketActivity, SocketSide};
 use crate::error::Error;
 use crate::events::attr::{EventSpec, Fields, Rate, Role, Source, Watch};
-use crate::events::tracefs::{Field, Tracefs, Tracepoint};
+use crate::events::tracefs::Tracefs;
 use crate::session::ladder::{Errno, Limits, Rights};
 
 /// `AF_UNIX` and `IPPROTO_TCP`, as filters and records have them.

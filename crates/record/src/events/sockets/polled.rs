@@ -18,10 +18,10 @@ use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 
+use culprit_kernel::Task;
 use culprit_symbols::runtimes::MemoryPiece;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-use crate::events::decode::Task;
 use crate::sys::read_process;
 
 /// Descriptors of one thread that are looked at, at most. At some 2.5 us each, more would cost a poll of

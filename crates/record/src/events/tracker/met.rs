@@ -1,10 +1,10 @@
 //! Processes and threads that existed before they were first seen: what they are is read from /proc.
 
+use culprit_kernel::Task;
 use culprit_model::{Pid, Process, ProcessId, Text, ThreadId, Tid, Time};
 use culprit_place::procfs;
 
 use super::Tracker;
-use crate::events::decode::Task;
 use crate::events::space::{KERNEL, Spaces};
 use crate::symbolize::modules::{base_name, kernel_pid};
 

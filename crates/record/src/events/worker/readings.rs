@@ -1,12 +1,12 @@
 //! What was read from /proc and from runtimes, placed among the events.
 
+use culprit_kernel::Task;
 use culprit_model::{Counter, InterpreterStack, LossKind, Nanos, Observation};
 
 use super::Worker;
 use crate::enrich::asleep::Asleep;
 use crate::enrich::poller::{Polled, Reading};
 use crate::events::accounts::Account;
-use crate::events::decode::Task;
 use crate::session::subjects::tasks_of;
 
 /// A reading of a thread that is unknown for so long, ns, is of none that is recorded.

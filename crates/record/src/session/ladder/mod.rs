@@ -13,12 +13,13 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use culprit_kernel::tracepoint::Tracepoint;
 use culprit_model::Rung;
 use perf_event_open_sys::bindings as sys;
 
 use crate::error::Error;
 use crate::events::attr::{AttrOptions, EventSpec, Features, Fields, Rate, Role, Source, Watch};
-use crate::events::tracefs::{Tracefs, Tracepoint};
+use crate::events::tracefs::Tracefs;
 use crate::sys::{Scope, open_event};
 
 pub(crate) use words::{explain, refusal};
