@@ -106,16 +106,6 @@ impl Output {
         self.layout.width()
     }
 
-    /// Whether a terminal shows stdout.
-    pub(crate) fn is_terminal(&self) -> bool {
-        self.layout.terminal
-    }
-
-    /// Columns for tables of values and names: what is no terminal gets them whole.
-    pub(crate) fn width_of_values(&self) -> usize {
-        self.layout.width_of_values()
-    }
-
     /// Prints text on stdout.
     ///
     /// # Errors
