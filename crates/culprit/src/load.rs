@@ -91,7 +91,9 @@ fn indexed(path: &Path, given: &Filter, output: &Output) -> Result<LoadedRecordi
     let opened = culprit_recording::open_for_views(path);
     let opened = opened.map_err(|error| not_opened(path, &error))?;
     let recording = built(path, opened.opened, output);
-    let Some((intervals, costs)) = opened.columns else {
+    // A recorder that was killed has stored switches, and no intervals: these are built from them.
+    let stored = opened.columns.filter(|c| !c.0.is_empty() || recording.switches.is_empty());
+    let Some((intervals, costs)) = stored else {
         return Ok(LoadedRecording::of_rows(recording, given));
     };
     let timed = !(intervals.is_empty() && recording.switches.is_empty());
