@@ -118,7 +118,6 @@ impl Subject {
 mod tests {
     use super::*;
     use crate::testing;
-    use culprit_model::Finding;
 
     #[test]
     fn findings_are_those_of_the_threads_and_frames_that_the_filter_keeps() {
