@@ -161,9 +161,9 @@ mod tests {
         let page = page("app", None);
         let policy = between(&page, "Content-Security-Policy\" content=\"", "\"/>");
         assert!(policy.starts_with("default-src &#39;none&#39;; "), "{policy}");
-        for part in ["<style>", "<script type=\"module\">"] {
-            let inside = page.rsplit_once(part).unwrap().1.split_once("</s").unwrap().0;
-            assert!(policy.contains(&integrity(inside)), "{part}");
+        for (begin, end) in [("<style>", "</style"), ("<script type=\"module\">", "</script")] {
+            let inside = page.rsplit_once(begin).unwrap().1.split_once(end).unwrap().0;
+            assert!(policy.contains(&integrity(inside)), "{begin}");
         }
         assert!(!policy.contains("unsafe-inline") && !policy.contains("'unsafe-eval"));
     }
