@@ -292,7 +292,9 @@ mod tests {
         #[test]
         fn short_decimals_are_read_as_numbers(text in "-?[0-9]{1,3}\\.[0-9]{1,6}") {
             let degrees: f64 = text.parse().unwrap();
-            let wanted = (degrees.abs() <= 180.0).then_some((degrees * 1e6).round() as i64);
+            #[expect(clippy::cast_possible_truncation, reason = "at most 999 degrees")]
+            let millionths = (degrees * 1e6).round() as i64;
+            let wanted = (degrees.abs() <= 180.0).then_some(millionths);
             prop_assert_eq!(degrees_e6(text.as_bytes()), wanted);
         }
     }

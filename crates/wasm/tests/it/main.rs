@@ -168,7 +168,7 @@ fn evidence_is_of_the_last_report() {
 
 #[test]
 fn activities_are_those_that_the_filter_keeps() {
-    let mut session = session();
+    let session = session();
     let none = json(&session.activities().unwrap());
     assert!(none["empty"].as_str().unwrap().contains("--activity"), "{none}");
     let mut recording = recording();
