@@ -21,7 +21,7 @@
 //! start. Together that was 7 to 80 microseconds on the virtual machines where it was looked at.
 //!
 //! An idle CPU may trace nothing; then the switch record has to do, less what such records were late
-//! by at the least where they were traced ([`Lags`]), and a thread that was woken meanwhile was so
+//! by at the least where they were traced (`Lags`), and a thread that was woken meanwhile was so
 //! at the latest when that CPU stopped to idle.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -10,7 +10,7 @@ use super::rows::Sum;
 /// The name of the node above all processes.
 pub const ROOT: &str = "ROOT";
 
-/// A node of one [`CallTree`].
+/// A node of one [`CallTree`](super::CallTree).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(NonZeroU32);
 
