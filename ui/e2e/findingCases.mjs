@@ -33,6 +33,7 @@ export const findingCases = {
     await until('functions are there', async () => /function/.test(await list(page).innerText()) || /of \d+ found|\d{3,} found/.test(await page.locator('.palette-foot').innerText()));
     await shot(page, 'palette');
     await page.keyboard.press('Escape');
+    await page.locator('dialog.palette').waitFor({ state: 'detached' });
     await find(page, 'flame', /^view\s+Flame/);
     await page.keyboard.press('Enter');
     await until('the view', () => address(page).view === 'flame');
