@@ -169,6 +169,11 @@ impl Loops {
         Some(self.round_of[at].1)
     }
 
+    /// True when a wait is a round of a loop that goes at a pace of its own: it asks, or brings something to others.
+    pub(crate) fn is_paced(&self, interval: &Interval) -> bool {
+        self.loop_of(interval).is_some_and(|at| self.loops[at].pace != Pace::Unknown)
+    }
+
     /// True when a wait is a round of some loop that may look at what others do.
     pub(crate) fn is_round(&self, interval: &Interval) -> bool {
         let found = || self.loop_of(interval).map(|at| &self.loops[at]);

@@ -75,7 +75,7 @@ struct Gifts {
 /// Who brings what a loop brings.
 struct Givers {
     threads: BTreeSet<ThreadId>,
-    /// Their processes: what one of them brings to another is no gift.
+    /// Their processes.
     processes: BTreeSet<ProcessId>,
 }
 
@@ -161,17 +161,13 @@ impl Sources<'_> {
         }
         let giver = row.waker.filter(|by| *by != row.thread);
         let Some(loops) = giver.and_then(|by| loops_of.get(&by)) else { return };
-        let receiver = recording.thread(row.thread).process;
         // What a pool's thread waits for is a condition, which who only hands over a lock does not bring.
         let condition = row.cause == Cause::Lock && !self.locks.is_lock(recording, stacks, row);
         let is_input = condition || is_input(recording, stacks, row);
         let is_request = is_request();
         for at_loop in loops {
-            // One's own thread may give to others of its process; a family does not give to itself.
-            let within = givers[*at_loop].threads.contains(&row.thread)
-                || (givers[*at_loop].processes.len() > 1
-                    && givers[*at_loop].processes.contains(&receiver));
-            if within {
+            // What one of them brings to another is no gift.
+            if givers[*at_loop].threads.contains(&row.thread) {
                 continue;
             }
             if is_input {
@@ -188,6 +184,9 @@ impl Sources<'_> {
         let rows = gifts.iter().flat_map(|gifts| &gifts.requests).filter_map(|(_, row)| *row);
         let mut handed: HandedOn =
             rows.map(|row| (self.recording.intervals[row].thread, Vec::new())).collect();
+        if handed.is_empty() {
+            return handed;
+        }
         for row in self.recording.intervals.iter().filter(|row| row.cause.is_blocked()) {
             let by = row.waker.filter(|by| *by != row.thread);
             if let Some(woken) = by.and_then(|by| handed.get_mut(&by)) {

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use culprit_model::{Cause, Interval, Nanos, ProcessId, StackId, ThreadId};
 
 use crate::evidence::feeds::Feeds;
-use crate::evidence::pacing::Pace;
 use crate::evidence::pauses::Pauses;
 use crate::evidence::{Evidence, IntervalId, Relation, Segment};
 use crate::rule::{COST, Claim, Group, PERCENT, Rule, RuleDoc, Site, Specificity, Threshold};
@@ -116,10 +115,7 @@ fn held(evidence: &Evidence<'_>, pauses: &Pauses, wait: &Interval) -> Option<Hel
     let waits = meanwhile.filter(|row| row.cause.is_blocked() && row.duration >= MIN_LIMIT);
     let waits: Vec<&Interval> = waits.collect();
     let by_timer = |row: &&Interval| {
-        let paces = evidence
-            .loops
-            .loop_of(row)
-            .is_some_and(|at| evidence.loops.loops[at].pace != Pace::Unknown);
+        let paces = evidence.loops.is_paced(row);
         matches!(row.cause, Cause::Net | Cause::Poll) && !paces && pauses.has(evidence, row)
     };
     waits.last().filter(|last| by_timer(last))?;

@@ -3,7 +3,7 @@
 use culprit_model::{Nanos, Severity, Text, Time};
 
 use super::idle_service;
-use crate::evidence::pacing::{Pace, is_on_grid};
+use crate::evidence::pacing::is_on_grid;
 use crate::evidence::pauses::{PauseEnd, Pauses, nobody_works};
 use crate::evidence::{Evidence, IntervalId, Relation, Segment, SegmentId, polling};
 use crate::followed_files;
@@ -244,10 +244,7 @@ fn fill_their_process(evidence: &Evidence<'_>, segments: &[SegmentId]) -> bool {
 fn paced_share(evidence: &Evidence<'_>, segments: &[SegmentId]) -> f64 {
     let is_paced = |s: &&SegmentId| {
         let interval = evidence.of_segment(evidence.chain.segment(**s));
-        evidence
-            .loops
-            .loop_of(interval)
-            .is_some_and(|at| evidence.loops.loops[at].pace != Pace::Unknown)
+        evidence.loops.is_paced(interval)
     };
     let paced: Vec<_> = segments.iter().filter(is_paced).copied().collect();
     evidence.total(&paced).share_of(evidence.total(segments))

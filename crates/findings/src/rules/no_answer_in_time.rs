@@ -3,7 +3,6 @@
 use culprit_model::counter_names::DATAGRAM_DROPS;
 use culprit_model::{Cause, Interval, Nanos, ProcessId, Text, Time};
 
-use crate::evidence::pacing::Pace;
 use crate::evidence::pauses::{Pauses, nobody_works};
 use crate::evidence::talks::Talks;
 use crate::evidence::{Evidence, Family, SegmentId};
@@ -79,10 +78,7 @@ impl Rule for NoAnswerInTime {
                 && pauses.has(evidence, wait)
                 && evidence.for_requests(wait).is_none()
                 && !evidence.polling.is_round(evidence, wait)
-                && !evidence
-                    .loops
-                    .loop_of(wait)
-                    .is_some_and(|at| evidence.loops.loops[at].pace != Pace::Unknown)
+                && !evidence.loops.is_paced(wait)
                 && nobody_works(evidence, segment)
         });
         if timed.is_empty() {
